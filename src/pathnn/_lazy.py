@@ -39,10 +39,7 @@ def exports(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[],
 
 
 def not_compiled(function: Callable[P, T]) -> Callable[P, T]:
-    """Return a function that `torch.compile` leaves as it is.
-
-    `torch.compiler.disable` does the same, and imports torch's compiler at once, which takes a second.
-    """
+    """Return a function that `torch.compile` skips; `torch.compiler.disable` alone imports the compiler at once."""
     import torch
 
     @wraps(function)

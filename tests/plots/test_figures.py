@@ -8,7 +8,7 @@ import pytest
 from matplotlib.text import Text
 
 from pathnn.plots import draw_paths, draw_trees
-from pathnn.plots.page import LINES, REACHED
+from pathnn.plots.page import LINES, REACHED, lettered, make_page, vertex_labels
 from pathnn.plots.paths import choose_colors, maximal
 from pathnn.plots.trees import draw_paths_and_tree
 from pathnn.theory.examples import figure_graph, hexagon, open_triplet, two_triangles
@@ -115,6 +115,15 @@ def test_colors_are_kept_between_panels():
     assert small == {(0, 2): LINES[1], (0, 3): LINES[2]}
     many = [(0, i) for i in range(1, 20)]
     assert set(choose_colors([many])[0]) == set(many)
+
+
+def test_pages_have_letters_and_labels_of_the_paper():
+    assert lettered(["left", "right"]) == ["(a) left", "(b) right"]
+    assert lettered(["alone"]) == ["alone"]
+    assert vertex_labels(2) == ["$v_{1}$", "$v_{2}$"]
+    figure, axes = make_page([(2.0, 1.5), (1.0, 1.0)], ["(a) left", "(b) right"])
+    assert len(axes) == 2
+    assert figure.get_size_inches().tolist() == pytest.approx([4.26, 2.06])
 
 
 def test_no_window_no_global_settings():

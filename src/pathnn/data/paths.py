@@ -13,16 +13,13 @@ from torch import Tensor
 from pathnn.data.packed import PackedGraphs
 from pathnn.data.task import Task
 from pathnn.device import free_memory
-from pathnn.paths.count import refuse_explosion, sum_per_graph
+from pathnn.paths.count import BYTES_PER_PATH, refuse_explosion, sum_per_graph
 from pathnn.paths.cpu.extract import bound_per_source, count_per_source
 from pathnn.paths.csr import to_csr
 from pathnn.paths.extract import COUNT_TO, extract_with
 from pathnn.paths.options import UNLIMITED, Collection, PathOptions
 from pathnn.paths.ragged import RaggedTries, cat_tries
 from pathnn.paths.trie import PathTrie
-
-BYTES_PER_PATH = 32
-"""Rough size of a path's entries: prefixes are shared, so that a path adds about two entries of 16 bytes."""
 
 CHUNK_BYTES = 256 * 2**20
 SUMMARY_BYTES = 64 * 2**20

@@ -95,11 +95,7 @@ def count_paths(
 
 
 def size_text(size: float) -> str:
-    """Return a number of bytes in a readable unit.
-
-    >>> size_text(3 * 2**20)
-    '3.0 MiB'
-    """
+    """Return a number of bytes in a readable unit, such as "3.0 MiB"."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024:
             return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"

@@ -17,15 +17,11 @@ Ints = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Csr:
-    """A simple graph, in main memory: edges lead from `v` to `col[rowptr[v]:rowptr[v + 1]]`, in ascending order.
-
-    `edge[i]` is the first row of the given `edge_index` for the directed edge that slot `i` stands for, so that ids
-    stay right when the input had self-loops (left out here) or repeated edges (kept once).
-    """
+    """Hold a simple graph in main memory: edges lead from `v` to `col[rowptr[v]:rowptr[v + 1]]`, in ascending order."""
 
     rowptr: Tensor  # [num_nodes + 1], int64
     col: Tensor  # [slots], int32
-    edge: Tensor  # [slots], int32
+    edge: Tensor  # [slots], int32: the first row of edge_index for the edge of the slot (self-loops are left out)
     reverse: Tensor  # [slots], int64: the slot of the same edge in the other direction; -1 if there is none
     num_nodes: int
     num_edges: int  # rows of the edge_index it was made from
@@ -41,12 +37,7 @@ class Csr:
         return torch.arange(self.num_nodes).repeat_interleave(self.rowptr.diff())
 
     def flip(self) -> Csr:
-        """The graph with its edges turned around, which keep their ids; itself if it is undirected.
-
-        >>> csr = to_csr(torch.tensor([[0, 0], [1, 2]]), 3, directed=True).flip()
-        >>> csr.rowptr.tolist(), csr.col.tolist(), csr.edge.tolist()
-        ([0, 0, 1, 2], [0, 0], [0, 1])
-        """
+        """Return the graph with its edges turned around, which keep their ids; itself if it is undirected."""
         if not self.directed:
             return self
         flipped = to_csr(torch.stack([self.col.long(), self.sources()]), self.num_nodes, directed=True)
@@ -54,12 +45,7 @@ class Csr:
 
 
 def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr:
-    """Check a PyG `edge_index` and compress it; raises `ValueError` for one-way edges unless it is `directed`.
-
-    >>> csr = to_csr(torch.tensor([[1, 0, 1, 0], [0, 1, 1, 1]]), 2)     # a self-loop, and 0 -> 1 twice
-    >>> csr.col.tolist(), csr.edge.tolist()
-    ([1, 0], [1, 0])
-    """
+    """Check a PyG `edge_index` and compress it; raise `ValueError` for one-way edges unless it is `directed`."""
     check_edge_index(edge_index, num_nodes)
     num_nodes = int(num_nodes)
     source, target = edge_index.as_subclass(Tensor).cpu().long().numpy()
@@ -85,14 +71,7 @@ def to_csr(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Csr
 
 
 def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
-    """Raise `ValueError` that says what came and what was expected, unless both describe a graph.
-
-    >>> check_edge_index(torch.tensor([[0, 1], [1, 0]]), 2)
-    >>> check_edge_index(torch.tensor([[0, 2], [2, 0]]), 2)
-    Traceback (most recent call last):
-    ...
-    ValueError: edge_index holds vertex 2, but num_nodes=2: expected ids from 0 to 1.
-    """
+    """Raise `ValueError` unless both describe a graph."""
     if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
         came = "a sparse tensor" if isinstance(edge_index, Tensor) else f"a {type(edge_index).__name__}"
         raise ValueError(f"edge_index is {came}: expected a tensor of shape [2, num_edges]. {_way_out(edge_index)}")
@@ -113,14 +92,7 @@ def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
 
 
 def warn_parallel_edges(edge_index: Tensor, edge_attr: Any) -> None:
-    """Warn if an edge has several rows that differ in `edge_attr`: tokens read the features of the first.
-
-    >>> import warnings
-    >>> with warnings.catch_warnings(record=True, action="always") as caught:
-    ...     warn_parallel_edges(torch.tensor([[0, 1, 0], [1, 0, 1]]), torch.tensor([1.0, 1.0, 2.0]))
-    >>> str(caught[0].message)[:49]
-    'the edge 0 -> 1 has several rows with different e'
-    """
+    """Warn if an edge has several rows that differ in `edge_attr`: tokens read the features of the first."""
     if not isinstance(edge_attr, Tensor) or edge_attr.shape[:1] != edge_index.shape[1:]:
         return
     pairs, which = torch.unique(edge_index, dim=1, return_inverse=True)
@@ -154,16 +126,7 @@ def check_batch(batch: Any, num_nodes: int) -> None:
 
 
 def check_sources(sources: Any, csr: Csr) -> Tensor:
-    """Return `sources` as vertices of the graph, on the CPU; raise `ValueError` if they are none.
-
-    >>> csr = to_csr(torch.tensor([[0, 1], [1, 0]]), 2)
-    >>> check_sources(torch.tensor([1]), csr)
-    tensor([1])
-    >>> check_sources(torch.tensor([1, 1]), csr)
-    Traceback (most recent call last):
-    ...
-    ValueError: sources has a vertex twice: expected each once, as sources.unique() gives them.
-    """
+    """Return `sources` on the CPU; raise `ValueError` unless they are different vertices of the graph."""
     if not isinstance(sources, Tensor) or sources.dim() != 1 or sources.dtype not in (torch.int64, torch.int32):
         came = f"{sources.dtype} {list(sources.shape)}" if isinstance(sources, Tensor) else type(sources).__name__
         raise ValueError(f"sources is {came}: expected a flat torch.int64 tensor of vertices, or None for all.")

@@ -40,25 +40,14 @@ UNLIMITED = 2**62
 
 @dataclass(frozen=True)
 class PathCollection:
-    """Define a collection of paths.
+    """Define a collection of paths."""
 
-    Attributes:
-        title: the name in messages.
-        rule: the step rule of the compiled loops, a constant of `paths/cpu/walks.py`.
-        distances: whether tokens carry their distance to the source by default.
-        by_distance: whether the distance to the root decides where a path may go; a token's distance to the source is
-            then its position.
-        simpler: what to do about too many paths.
-        simple: whether paths visit no vertex twice and come once. Of others, a trie has as many entries at its last
-            level as a path occurs.
-    """
-
-    title: str
-    rule: int
-    distances: bool
-    by_distance: bool
-    simpler: str
-    simple: bool = True
+    title: str  # in messages
+    rule: int  # the step rule of the compiled loops, a constant of paths/cpu/walks.py
+    distances: bool  # whether tokens carry their distance to the source by default
+    by_distance: bool  # whether paths follow the distance to the root: a token's distance is then its position
+    simpler: str  # what to do about too many paths
+    simple: bool = True  # no vertex twice, no path twice; otherwise the last level has an entry per occurrence
 
 
 COLLECTIONS: dict[Collection, PathCollection] = {
@@ -80,10 +69,7 @@ WALKS = ("walks", "nb-walks")
 
 
 def option_help(text: str, *flags: str, metavar: str | None = None) -> dict[str, Any]:
-    """Return the metadata that makes a field of a config an option of the command line.
-
-    `flags` are the names of the option; by default `--name` of the field.
-    """
+    """Return the metadata that makes a field an option of the command line, by default `--name` of the field."""
     return {"help": text, "flags": flags, "metavar": metavar}
 
 
@@ -204,24 +190,14 @@ def make_options(collection: Collection | PathFunction, k: int, **options: Any) 
 
 
 def check_collection(collection: str, known: tuple[Collection, ...] = tuple(COLLECTIONS)) -> Collection:
-    """Return `collection` if it is one of the `known`; raise `ValueError` otherwise.
-
-    >>> check_collection("sp+")
-    'sp+'
-    """
+    """Return `collection` if it is one of the `known`; raise `ValueError` otherwise."""
     if callable(collection):
         raise ValueError("collection is a function: only extract_paths and AddPaths take one; models take 'custom'.")
     return cast("Collection", check_choice("collection", collection, known))
 
 
 def check_k(k: Any) -> int:
-    """Return `k` if a trie can have paths of that length, in edges; raise `ValueError` otherwise.
-
-    >>> check_k(300)
-    Traceback (most recent call last):
-    ...
-    ValueError: k=300 is too large: expected at most 255 ...
-    """
+    """Return `k` if a trie can have paths of that length, in edges; raise `ValueError` otherwise."""
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise ValueError(f"k={k!r} is no path length: expected an integer of at least 1 (edges, not vertices).")
     if (length := int(k)) > MAX_K:

@@ -22,15 +22,6 @@ def join_lengths(trie: PathTrie) -> PathTrie:
     """Return a trie in which each entry is the end of a path, read from its far end, with distances to the far end.
 
     Level t of its last length has the paths of t edges, and its other lengths are empty: read it by `prefixes_of`.
-    `trie` has all paths of "sp+" or "ap", without distances and dummy tokens.
-
-    >>> from pathnn import extract_paths
-    >>> trie = extract_paths(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), 3, collection="sp+", k=2)      # 0 - 1 - 2
-    >>> joined = join_lengths(trie)
-    >>> [level.vertex.tolist() for level in prefixes_of(joined).levels], trie.num_entries
-    ([[0, 1, 2], [1, 0, 2, 1], [2, 0]], 13)
-    >>> [level.distance.tolist() for level in prefixes_of(joined).levels]
-    [[0, 0, 0], [1, 1, 1, 1], [2, 2]]
     """
     if trie.collection not in JOINED or trie.distance is not None or trie.extended or trie.sampled or trie.directed:
         raise ValueError(

@@ -52,10 +52,9 @@ def _copied(tries: PathTrie | RaggedTries, size: Tensor, layouts: Sequence[Tenso
 def _copy(
     root: NDArray[np.bool_], extended: bool, table: Table, ids: Table, flat: tuple[Ints, ...], out: tuple[Ints, ...]
 ) -> None:
-    """Copy every slice, shifting vertices, edges and parents; only extended tries have dummies (below 0).
+    """Copy every slice, shifting vertices, edges and parents (`ids`: the shifts of vertices and edges of each graph).
 
-    The rows of `table` are sizes, first entries and children, those in the copy, and shifts of parents; those of `ids`
-    are shifts of vertices and edges. Offsets are unsigned: signed ones would be checked, and loops not vectorised.
+    Offsets are unsigned: signed ones would be checked, and loops not vectorised.
     """
     size, entry, child, to_entry, to_child, parent_shift = table[0], table[1], table[2], table[3], table[4], table[5]
     vertex, parent, edge, distance = flat
@@ -224,10 +223,7 @@ class RaggedTries:
 
 
 def _layout(size: Tensor, k: int, *, by_level: bool) -> list[Tensor]:
-    """First entry, and first among the entries that have a parent, of each graph and level: `[graphs, levels]` each.
-
-    Tries lie level by level, as in a batch, or graph by graph.
-    """
+    """Return the first entry, and the first among those with a parent, per graph and level; batches are `by_level`."""
     tables = size, size * ~root_columns(k)
     if not by_level:
         return [_starts(table.reshape(-1)).view(table.shape) for table in tables]
@@ -241,11 +237,7 @@ def _above(size: Tensor) -> Tensor:
 
 
 def ragged_index(size: Tensor, start: Tensor, total: int) -> tuple[Tensor, Tensor]:
-    """For segments `start[i]:start[i] + size[i]` laid out one after the other: which segment, and which element.
-
-    >>> ragged_index(torch.tensor([2, 0, 1]), torch.tensor([5, 9, 1]), 3)
-    (tensor([0, 0, 2]), tensor([5, 6, 1]))
-    """
+    """Lay segments `start[i]:start[i] + size[i]` one after the other; return the segment, and the element, of each."""
     segment = torch.arange(size.numel(), device=size.device).repeat_interleave(size, output_size=total)
     return segment, torch.arange(total, device=size.device) + (start - _starts(size))[segment]
 

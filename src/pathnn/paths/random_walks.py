@@ -14,11 +14,7 @@ from pathnn.paths.csr import Ints, check_edge_index
 def random_walk_pe(edge_index: Tensor, num_nodes: int, walk_length: int) -> Tensor:
     """Return the probability that a random walk is back at its first vertex after 1 to `walk_length` steps.
 
-    This is the encoding of PyG's `AddRandomWalkPE`, `[num_nodes, walk_length]`, on the device of `edge_index`. Walks do
-    not leave a graph, so the encoding of a batch has the rows of its graphs. Each row of `edge_index` counts.
-
-    >>> random_walk_pe(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), 3, 4).tolist()         # 0 - 1 - 2
-    [[0.0, 0.5, 0.0, 0.5], [0.0, 1.0, 0.0, 1.0], [0.0, 0.5, 0.0, 0.5]]
+    This is the encoding of PyG's `AddRandomWalkPE`, `[num_nodes, walk_length]`. Repeated rows of `edge_index` count.
     """
     check_edge_index(edge_index, num_nodes)
     length = check_count("walk_length", walk_length)

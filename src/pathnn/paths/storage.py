@@ -20,10 +20,7 @@ NAMES = tuple(COLLECTIONS | OTHER_COLLECTIONS)
 
 
 def pack(trie: PathTrie) -> dict[str, Tensor | str]:
-    """Return a trie as a dictionary of tensors, and a text; PyG batches such dictionaries by concatenation.
-
-    The text stays on the CPU wherever PyG moves the data, so that reading it does not wait for a GPU.
-    """
+    """Return a trie as a dictionary of tensors, which PyG concatenates, and a text, which stays on the CPU."""
     sampled = -1 if trie.sampled is None else trie.sampled
     flags = trie.extended + 2 * trie.directed
     options = [NAMES.index(trie.collection), trie.k, flags, sampled, trie.distance is not None]

@@ -78,10 +78,7 @@ class Sketch:
         hidden: Container[tuple[int, int]] = (),
         fills: Sequence[str] | None = None,
     ) -> None:
-        """Draw the edges in grey, except hidden edges, and the vertices as discs.
-
-        Sources are dark, and reached vertices are tinted, unless `fills` has a colour for each vertex.
-        """
+        """Draw edges that are not hidden, and discs: sources dark, reached vertices tinted, unless `fills` is given."""
         dark = () if source is None else (source,) if isinstance(source, int) else source
         width = max(0.5, 1.6 * self.radius / RADIUS)
         for u, v in self.edges:
@@ -99,12 +96,7 @@ def sketch(
     labels: Sequence[str] | None = None,
     positions: Sequence[Sequence[float]] | None = None,
 ) -> Sketch:
-    """Scale a graph to the page; `positions` replaces the computed layout.
-
-    >>> from pathnn.theory.examples import triangle
-    >>> sketch(*triangle()).edges
-    [(0, 1), (0, 2), (1, 2)]
-    """
+    """Scale a graph to the page; `positions` replaces the computed layout."""
     adjacent = neighbors(edge_index, num_nodes)
     if not 0 < num_nodes <= MAX_VERTICES:
         raise ValueError(f"num_nodes={num_nodes}: expected 1 to {MAX_VERTICES} vertices. Draw a subgraph instead.")

@@ -36,12 +36,7 @@ def make_page(
 ) -> tuple[Figure, list[Any]]:
     """Make a figure with a panel for each (width, height); sizes and axes are in inches.
 
-    Panels are centred above their captions, and their origin is the upper left corner. Their upper edges are aligned,
-    or their centres with `middle=True`.
-
-    >>> figure, axes = make_page([(2.0, 1.5), (1.0, 1.0)], ["(a) left", "(b) right"])
-    >>> len(axes), [round(float(x), 2) for x in figure.get_size_inches()]
-    (2, [4.26, 2.06])
+    The origin of a panel is its upper left corner. Upper edges are aligned, or centres with `middle=True`.
     """
     from matplotlib.figure import Figure
 
@@ -107,11 +102,7 @@ def draw_disc(
 
 
 def vertex_labels(num_nodes: int, labels: Sequence[str] | None = None) -> list[str]:
-    """Return the given labels, or the labels of the paper: vertex 0 is v1.
-
-    >>> vertex_labels(2)
-    ['$v_{1}$', '$v_{2}$']
-    """
+    """Return the given labels, or the labels of the paper: vertex 0 is v1."""
     if labels is None:
         return [f"$v_{{{v + 1}}}$" for v in range(num_nodes)]
     if len(labels) != num_nodes:
@@ -120,11 +111,7 @@ def vertex_labels(num_nodes: int, labels: Sequence[str] | None = None) -> list[s
 
 
 def lettered(captions: Sequence[str]) -> list[str]:
-    """Put (a), (b), ... before the captions if there are at least two.
-
-    >>> lettered(["left", "right"])
-    ['(a) left', '(b) right']
-    """
+    """Put (a), (b), ... before the captions if there are at least two."""
     if len(captions) < 2:
         return list(captions)
     return [f"({letter}) {caption}" for letter, caption in zip(cycle(ascii_lowercase), captions, strict=False)]

@@ -76,11 +76,7 @@ def draw_colored(axes: Any, graph: Sketch, source: int, colors: dict[Path, str])
 
 
 def panels_of(collection: str | Sequence[str], k: int | Sequence[int]) -> list[tuple[Any, int]]:
-    """Return the name and the length of each panel; a single `k` is the length of all panels.
-
-    >>> panels_of(("sp", "ap"), 3)
-    [('sp', 3), ('ap', 3)]
-    """
+    """Return the name and the length of each panel; a single `k` is the length of all panels."""
     names = [collection] if isinstance(collection, str) else list(collection)
     lengths = [k] * len(names) if isinstance(k, int) else list(k)
     if not names:
@@ -91,11 +87,7 @@ def panels_of(collection: str | Sequence[str], k: int | Sequence[int]) -> list[t
 
 
 def maximal(paths: Sequence[Path]) -> list[Path]:
-    """Return the paths that no other path continues, in lexicographic order.
-
-    >>> maximal([(0, 1), (0, 2), (0, 1, 3)])
-    [(0, 1, 3), (0, 2)]
-    """
+    """Return the paths that no other path continues, in lexicographic order."""
     continued = {path[:-1] for path in paths}
     return sorted(path for path in paths if path not in continued)
 

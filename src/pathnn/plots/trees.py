@@ -151,15 +151,7 @@ def draw_tree(axes: Any, layout: Sequence[Placed], labels: Sequence[str], leaf: 
 
 
 def draw_paths_and_tree(edge_index: Tensor, num_nodes: int, source: int, *, collection: Collection, k: int) -> Figure:
-    """Draw a graph, its paths of length 1..k from a vertex, and the tree of these paths, in three panels.
-
-    The labels of the vertices are their numbers. Raises `ValueError` for more than 200 vertices or 400 nodes of a tree.
-
-    >>> from pathnn.theory.examples import figure_graph
-    >>> figure = draw_paths_and_tree(*figure_graph(), source=0, collection="ap", k=3)
-    >>> len(figure.axes)
-    3
-    """
+    """Draw a graph, its paths of length 1..k from a vertex, and the tree of these paths; labels are numbers."""
     check_source(source, num_nodes)
     labels = [str(v) for v in range(num_nodes)]
     graph = sketch(edge_index, num_nodes, labels=labels)

@@ -11,12 +11,7 @@ from pathnn.theory.graphs import Graph, edges_to_index
 def figure_graph() -> Graph:
     """Return a graph of six vertices for figures 1 and 2; vertex 0 is v1 of the paper.
 
-    Shortest paths from v1 have a length of at most 2. Two of them end at v4, and one at each other vertex, so v1 can
-    have two SP-trees of height 2.
-
-    >>> edge_index, num_nodes = figure_graph()
-    >>> num_nodes, edge_index.size(1) // 2
-    (6, 6)
+    Two shortest paths from v1 end at v4, and one at each other vertex, so v1 can have two SP-trees of height 2.
     """
     return edges_to_index([(0, 1), (0, 2), (0, 5), (1, 3), (2, 3), (2, 4)]), 6
 

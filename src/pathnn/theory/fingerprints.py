@@ -24,24 +24,17 @@ Lanes = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class PathAnnotations:
-    """The annotations of the vertices of one graph.
+    """Hold the annotations of the vertices of one graph."""
 
-    `levels` has levels 0..k, `[k + 1, 2, num_nodes]`, and `sums` has the sums over the paths of length k alone,
-    `[2, num_nodes]`.
-    """
-
-    levels: Lanes
-    sums: Lanes
+    levels: Lanes  # 0..k, [k + 1, 2, num_nodes]
+    sums: Lanes  # over the paths of length k alone, [2, num_nodes]
 
     def fingerprints(self) -> Lanes:
         """Return the fingerprint of the multiset of annotations at each level, `[k + 1, 2]`: all a PathNN can know."""
         return np.stack([multiset(GRAPH, *lanes, level) for level, lanes in enumerate(self.levels)])
 
     def total(self) -> Lanes:
-        """Return all that a PathNN can know if its last layer and its readout are sums, `[2]`.
-
-        The representation of a graph is then a sum over all paths of length k, whatever their sources.
-        """
+        """Return all that a PathNN can know if last layer and readout are sums, over all paths of length k, `[2]`."""
         return total_fingerprint(self.levels[-2], self.sums)
 
 
@@ -102,13 +95,8 @@ def hashed_annotations(
 
 
 def classes(rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return a number from 0 for each row of `[n, 2]`; equal rows have equal numbers.
-
-    >>> classes(np.array([[5, 1], [2, 2], [5, 1]], np.uint64)).tolist()
-    [1, 0, 1]
-    """
-    _, inverse = np.unique(rows, axis=0, return_inverse=True)
-    return inverse.reshape(-1).astype(np.int64)
+    """Return a number from 0 for each row of `[n, 2]`; equal rows have equal numbers."""
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def wl_fingerprints(graphs: Sequence[Graph]) -> Lanes:
@@ -156,16 +144,7 @@ def _refine(colors: Lanes, add_around: Callable[[Lanes], Lanes]) -> Lanes:
 
 
 def folklore_fingerprints(graphs: Sequence[Graph]) -> Lanes:
-    """Compute the stable 2-FWL colours of each graph as two integers.
-
-    The result is `[graphs, 2]`. Its rows are equal if 3-WL confuses the graphs. A round takes the third power of the
-    number of vertices.
-
-    >>> from pathnn.theory.examples import hexagon, two_triangles
-    >>> first, second = folklore_fingerprints([hexagon(), two_triangles()])
-    >>> bool((first == second).all())
-    False
-    """
+    """Compute the stable 2-FWL colours of each graph, `[graphs, 2]`: rows are equal if 3-WL confuses the graphs."""
 
     def one(index: int) -> Lanes:
         edge_index, num_nodes = graphs[index]

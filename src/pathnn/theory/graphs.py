@@ -18,43 +18,27 @@ Graph = tuple[Tensor, int]
 
 
 def paths_from(edge_index: Tensor, num_nodes: int, source: int, *, collection: Collection, k: int) -> list[list[Path]]:
-    """Return the paths from a vertex as tuples: a sorted list for each length 1..k.
-
-    >>> paths_from(edges_to_index([(0, 1), (1, 2)]), 3, 1, collection="ap", k=2)
-    [[(1, 0), (1, 2)], []]
-    """
+    """Return the paths from a vertex as tuples: a sorted list for each length 1..k."""
     options = PathOptions(check_collection(collection), k, distances=False)
     trie = extract_with(edge_index, num_nodes, options, sources=torch.tensor([check_source(source, num_nodes)]))
     return [sorted(map(tuple, rows.tolist())) for rows in trie.to_paths()]
 
 
 def edges_to_index(edges: Sequence[tuple[int, int]]) -> Tensor:
-    """Return the `edge_index` of an undirected graph, with both directions of each edge.
-
-    >>> edges_to_index([(0, 1)]).tolist()
-    [[0, 1], [1, 0]]
-    """
+    """Return the `edge_index` of an undirected graph, with both directions of each edge."""
     both = [pair for u, v in edges for pair in ((u, v), (v, u))]
     return torch.tensor(both, dtype=torch.long).reshape(-1, 2).t().contiguous()
 
 
 def neighbors(edge_index: Tensor, num_nodes: int) -> list[tuple[int, ...]]:
-    """Return the sorted neighbours of each vertex, without self-loops and repeated edges.
-
-    >>> neighbors(edges_to_index([(0, 1), (1, 2)]), 3)
-    [(1,), (0, 2), (1,)]
-    """
+    """Return the sorted neighbours of each vertex, without self-loops and repeated edges."""
     csr = to_csr(edge_index, num_nodes)
     col, rowptr = csr.col.tolist(), csr.rowptr.tolist()
     return [tuple(col[start:stop]) for start, stop in pairwise(rowptr)]
 
 
 def check_source(source: int, num_nodes: int) -> int:
-    """Return `source` if it is a vertex; raise `ValueError` otherwise.
-
-    >>> check_source(2, 3)
-    2
-    """
+    """Return `source` if it is a vertex; raise `ValueError` otherwise."""
     if num_nodes == 0:
         raise ValueError(f"source={source!r} is not a vertex: the graph has no vertices.")
     if isinstance(source, bool) or not isinstance(source, int) or not 0 <= source < num_nodes:
@@ -63,11 +47,7 @@ def check_source(source: int, num_nodes: int) -> int:
 
 
 def check_height(name: str, value: int) -> int:
-    """Return `value` if it is an integer of at least 0; raise `ValueError` otherwise.
-
-    >>> check_height("rounds", 0)
-    0
-    """
+    """Return `value` if it is an integer of at least 0; raise `ValueError` otherwise."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError(f"{name}={value!r}: expected an integer of at least 0.")
     return value

@@ -49,11 +49,7 @@ def as_graphs(graphs: PackedGraphs | Sequence[Graph], index: Sequence[int] | Non
 
 
 def all_pairs(num_graphs: int) -> Tensor:
-    """Return all pairs of graphs, `[pairs, 2]`; raise `ValueError` for more than 20 million pairs.
-
-    >>> all_pairs(3).tolist()
-    [[0, 1], [0, 2], [1, 2]]
-    """
+    """Return all pairs of graphs, `[pairs, 2]`; raise `ValueError` for more than 20 million pairs."""
     count = num_graphs * (num_graphs - 1) // 2
     if count > MOST_PAIRS:
         raise ValueError(
@@ -72,13 +68,8 @@ def check_pairs(pairs: Tensor, num_graphs: int) -> Tensor:
 
 
 def confused_pairs(rows: Tensor, pairs: Tensor, threshold: float = THRESHOLD) -> Tensor:
-    """Return whether the representations of each pair are closer than the threshold, `[pairs]`, bool.
-
-    >>> confused_pairs(torch.tensor([[0.0], [0.0], [1.0]]), torch.tensor([[0, 1], [1, 2]])).tolist()
-    [True, False]
-    """
-    parts = [rows[some].diff(dim=1).norm(dim=2).flatten() < threshold for some in torch.split(pairs, CHUNK)]
-    return torch.cat(parts)
+    """Return whether the representations of each pair are closer than the threshold, `[pairs]`, bool."""
+    return torch.cat([rows[some].diff(dim=1).norm(dim=2).flatten() < threshold for some in torch.split(pairs, CHUNK)])
 
 
 def untrained_models(
@@ -96,9 +87,6 @@ def untrained_models(
     `phi` follows each layer: `"identity"` in the text of the paper, `"relu"` in the released implementation. Two other
     choices distinguish more graphs: `"tanh"` (BatchNorm and tanh), and `"mlp"` (the MLP of the paper for molecules).
     Their BatchNorm replaces the division by the Euclidean norm and uses the vertices of all graphs.
-
-    >>> [model.config.hidden_channels for model in untrained_models(collection="ap", k=4, seeds=2)]
-    [16, 16]
     """
     config = paper_config("sr", collection=collection, k=k, hidden_channels=hidden_channels)
     distances = config.distances if distances is None else distances

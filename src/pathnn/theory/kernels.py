@@ -295,10 +295,7 @@ def _sum_simple(rowptr, col, length, root, near, dist, extend, weight, rest, inn
 
 @njit(cache=True, nogil=True)
 def list_sequences(rowptr, col, mode, length, root, token, base, extend, dist, pred):
-    """Return the token sequence of each path of one length from `root`, as a number in base `base`.
-
-    `token[v]` is the digit of a vertex, `base - 1` that of a dummy token.
-    """
+    """Return the token sequence of each path of one length, a number of digits `token[v]`, or `base - 1` (dummy)."""
     path, slots = np.empty(length + 1, np.int32), np.empty(length + 1, np.int64)
     code, ends = np.empty(length + 1, np.int64), np.empty(length + 1, np.bool_)
     out, found, depth = np.empty(1024, np.int64), 0, 0

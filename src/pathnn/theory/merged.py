@@ -43,14 +43,7 @@ class MergedLevel(NamedTuple):
 
 
 def merged_levels(annotations: Sequence[PathAnnotations], k: int) -> Iterator[MergedLevel]:
-    """Yield the classes of the vertices of all graphs for layers 1..k; vertices with equal annotations are equal.
-
-    >>> from pathnn.theory.examples import open_triplet
-    >>> from pathnn.theory.fingerprints import hashed_annotations
-    >>> (level,) = merged_levels(hashed_annotations([open_triplet()], collection="ap", k=1), 1)
-    >>> level.before.tolist(), len(level.chosen), bool(level.after[1] == level.after[2])
-    ([0, 0, 0], 2, True)
-    """
+    """Yield the classes of the vertices of all graphs for layers 1..k; vertices with equal annotations are equal."""
     none = np.zeros((k + 1, 2, 0), np.uint64)
     first, *levels = np.concatenate([none, *(one.levels for one in annotations)], axis=2)
     before = np.zeros(first.shape[1], np.int64)
@@ -142,20 +135,8 @@ def merged_embeddings(
 ) -> Tensor:
     """Compute the representation of each graph by each model, `[models, graphs, hidden_channels]`.
 
-    All features are ones. A BatchNorm in training mode uses the vertices of all graphs.
-
-    Args:
-        models: the result of `untrained_models`, which differ only in their weights.
-        graphs: `(edge_index, num_nodes)` pairs.
-        memory: the approximate limit in bytes; the sequences of one vertex are never split.
-        device: the device of the LSTM.
-        annotations: the result of `hashed_annotations` with the options of the models, or None to compute it.
-
-    >>> from pathnn.theory.examples import hexagon, two_triangles
-    >>> model = PathNN.from_paper("sr", collection="ap").double().eval()
-    >>> first, second = merged_embeddings([model], [hexagon(), two_triangles()])[0]
-    >>> bool((first - second).norm() < 1e-5)
-    False
+    All features are ones, and models differ only in their weights. A BatchNorm in training mode uses the vertices of
+    all graphs. `memory` is the approximate limit of the LSTM in bytes; the sequences of one vertex are never split.
     """
     config = models[0].config
     models = [model.to(device) for model in models]

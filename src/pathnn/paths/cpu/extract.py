@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -19,11 +18,9 @@ from pathnn.paths.cpu.path_distances import fill_path_distances
 from pathnn.paths.cpu.samples import draw_walks, sample_walks
 from pathnn.paths.cpu.token_tries import fill_table, smallest_of_components, walk_tries
 from pathnn.paths.cpu.walks import bound_walks, count_walks, list_walks, scratch
-from pathnn.paths.csr import Csr
+from pathnn.paths.csr import Csr, Ints
 from pathnn.paths.options import OTHER_COLLECTIONS, UNLIMITED, WALKS, PathOptions
 from pathnn.paths.trie import PathTrie
-
-Ints = npt.NDArray[Any]
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -37,8 +34,7 @@ def count_per_source(
 ) -> tuple[Tensor, bool]:
     """Count paths per source and length, `[num_nodes, k]`; return also whether all were counted before the `limit`.
 
-    Vertices that are not among `sources` (None: all are) have none. Cycles are listed to count them; if there are too
-    many paths to search for them, these are what is counted.
+    Cycles are listed to count them; if there are too many paths to search for them, these are what is counted.
     """
     if options.collection == "cycles":
         searched = options.searched_for_cycles()
@@ -69,9 +65,8 @@ def count_per_source(
 def bound_per_source(csr: Csr, k: int, cumulated: Ints | None = None) -> Tensor:
     """Bound the number of paths per source and length, float64, by the walks that never turn straight back."""
     rowptr, col, _ = csr.arrays()
-    bounds, (onward, longer) = np.zeros((csr.num_nodes, k)), np.empty((2, col.size))
-    cumulated = np.empty((0, 0)) if cumulated is None else cumulated
-    bound_walks(rowptr, col, csr.reverse.numpy(), k, bounds, onward, longer, cumulated)
+    bounds = np.zeros((csr.num_nodes, k))
+    bound_walks(rowptr, col, csr.reverse.numpy(), k, bounds, np.empty((0, 0)) if cumulated is None else cumulated)
     return torch.from_numpy(bounds)
 
 
@@ -94,7 +89,7 @@ def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Int
         parent, edge = np.empty(below.sum(), np.int32), np.empty(below.sum(), np.int32)
         walk_tries(
             *csr.arrays(), options.definition.rule, pointer, distances, reach, np.arange(start, stop), most.numpy(),
-            starts, child_starts, count, np.zeros(reach + 2, np.int64), vertex, parent, edge, distance,
+            starts, child_starts, count, vertex, parent, edge, distance,
         )  # fmt: skip
         return [count[at], starts[at], child_starts[at], vertex, parent, edge, distance]
 
@@ -114,10 +109,7 @@ def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Int
 
 
 def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions, sources: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-    """The paths, `[n, length + 1]` int32 per length, source first; and per length which are continued by none.
-
-    `most[v, l - 1]` bounds the number of paths of length `l` from `v`.
-    """
+    """Return the paths, `[n, length + 1]` int32 per length, source first; and per length which none continues."""
     arrays, rule, no_rows = csr.arrays(), options.definition.rule, np.empty(0, np.int32)
 
     def write(roots: Ints, starts: Ints, paths: Ints, end_starts: Ints, ended: Ints) -> Ints:
@@ -184,15 +176,7 @@ def _write_paths(most: Tensor, sources: Tensor, write: Callable[..., Ints]) -> t
 
 
 def path_distances(csr: Csr, paths: Sequence[Tensor]) -> list[Tensor]:
-    """The distance of each vertex of the paths from its source, int32; `k + 1` for dummy tokens.
-
-    `paths[l - 1]` is `[n, l + 1]` int32, source first.
-
-    >>> from pathnn.paths.csr import to_csr
-    >>> triangle = to_csr(torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]]), 3)
-    >>> path_distances(triangle, [torch.tensor([[0, 1]]), torch.tensor([[0, 1, 2]])])[1].tolist()
-    [[0, 1, 1]]
-    """
+    """Return the distance of each vertex of the paths from its source, int32; `k + 1` for dummy tokens."""
     rowptr, col, _ = csr.arrays()
     into, sources, _ = csr.flip().arrays()
     sizes = [rows.numel() for rows in paths]
@@ -221,10 +205,7 @@ def _position_distances(sizes: tuple[tuple[int, ...], ...]) -> Tensor:
 
 
 def distance_table(csr: Csr, k: int) -> tuple[Ints, Ints] | None:
-    """Return pointers and distances up to `k`: that of `x` from `v` is `distances[pointer[v] + x]`.
-
-    Returns None if a table of all pairs of vertices that are connected would be too large.
-    """
+    """Return pointers and distances up to `k`, that of `x` from `v` at `pointer[v] + x`; None if it were too large."""
     rowptr, col, _ = csr.arrays()
     low = smallest_of_components(rowptr, col)
     high = np.empty_like(low)
@@ -238,11 +219,7 @@ def distance_table(csr: Csr, k: int) -> tuple[Ints, Ints] | None:
 
 
 def join(parts: Sequence[Ints], starts: Sequence[Ints], sizes: Sequence[Ints], shifts: Ints | None = None) -> Tensor:
-    """Concatenate segments `parts[i][starts[i][j]:][:sizes[i][j]]`, `j` by `j`; add `shifts[i, j]` to each.
-
-    >>> join([np.array([1, 2, 0, 3]), np.array([4, 5])], [np.array([0, 3]), np.array([0, 1])], [[2, 1], [1, 1]])
-    tensor([1, 2, 4, 3, 5])
-    """
+    """Concatenate segments `parts[i][starts[i][j]:][:sizes[i][j]]`, `j` by `j`; add `shifts[i, j]` to each."""
     pieces = []
     for j in range(len(starts[0])):
         for i, part in enumerate(parts):
@@ -260,11 +237,7 @@ def _in_ranges(work: Callable[[int, int], T], number: int) -> list[T]:
 
 
 def in_threads(work: Callable[[Item], T], items: Sequence[Item]) -> list[T]:
-    """Return `[work(item) for item in items]`, computed by as many threads as torch uses.
-
-    >>> in_threads(abs, [-2, 1])
-    [2, 1]
-    """
+    """Return `[work(item) for item in items]`, computed by as many threads as torch uses."""
     workers = min(torch.get_num_threads(), len(items))
     if workers <= 1:
         return [work(item) for item in items]

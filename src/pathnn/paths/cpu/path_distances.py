@@ -12,11 +12,8 @@ from pathnn.paths.cpu.walks import scratch
 def fill_path_distances(rowptr, col, into, sources, k, rows, begin, ptr, start, stop, out):
     """Write the distance from its source of every vertex of the paths whose source is in the range.
 
-    The paths of length `l` from `v` begin in `rows` at `begin[ptr[l - 1, v]:ptr[l - 1, v + 1]]`, and `out` has the same
-    places; vertices below 0 are skipped. `into` and `sources` are the rows of the edges that lead into each vertex.
-
-    A vertex at position `p` of a path is at most `p` away. The search from the source stops where searching back from
-    the vertices costs less.
+    The paths of length `l` from `v` begin in `rows` at `begin[ptr[l - 1, v]:ptr[l - 1, v + 1]]`. A vertex at position
+    `p` is at most `p` away; the search from the source stops where searching back from the vertices costs less.
     """
     n = rowptr.size - 1
     dist, _, queue = scratch(n)
@@ -60,9 +57,9 @@ def fill_path_distances(rowptr, col, into, sources, k, rows, begin, ptr, start, 
 
 @njit(cache=True, nogil=True)
 def _grow_ball(rowptr, col, root, most, edges, dist, queue):
-    """Fill `dist` (-1 before) up to a radius of at most `most`; returns the radius and how many are in `queue`.
+    """Fill `dist` (-1 before) up to a radius of at most `most`; return the radius and how many are in `queue`.
 
-    From half of `most` on, the ball stops growing when its next step goes over more edges than the given number.
+    From half of `most` on, the ball stops growing when its next step goes over more than `edges` edges.
     """
     dist[root] = 0
     queue[0] = root

@@ -38,10 +38,7 @@ def uniform(state):
 
 @njit(cache=True, nogil=True)
 def _draw_walk(rowptr, col, reverse, cumulated, length, state, path):
-    """Write a walk from `path[0]` on, all walks that never turn back being as likely; returns whether it is a path.
-
-    `cumulated` is what `bound_walks` writes.
-    """
+    """Write a walk from `path[0]` on, all walks that never turn back being as likely; return whether it is a path."""
     back = np.int64(-1)
     for t in range(length):
         walks = cumulated[length - 1 - t]
@@ -67,10 +64,7 @@ def _draw_walk(rowptr, col, reverse, cumulated, length, state, path):
 
 @njit(cache=True, nogil=True)
 def _grow_path(rowptr, col, length, state, path):
-    """Write a path from `path[0]` on, every free neighbour being as likely at each step; returns whether it is whole.
-
-    Not uniform: a path through vertices with few free neighbours is more likely.
-    """
+    """Write a path by steps to any free neighbour, which is not uniform over all paths; return whether it is whole."""
     for t in range(length):
         v, free = path[t], 0
         for slot in range(rowptr[v], rowptr[v + 1]):
@@ -187,10 +181,7 @@ def _sample_simple(rowptr, col, reverse, cumulated, bounds, length, most, path, 
 def _sample_shortest(
     into, sources, mode, first, last, length, most, dist, pred, queue, ways, sums, path, slots, rows, at, state
 ):
-    """Write at most `most` shortest paths to the vertices `queue[first:last]`, which are `length` away.
-
-    `into` and `sources` are the rows of the edges that lead into each vertex, `ways` the numbers of shortest paths.
-    """
+    """Write at most `most` shortest paths to `queue[first:last]`, all `length` away; `ways` has numbers of paths."""
     total = 0.0
     for i in range(first, last):
         total += ways[queue[i]]
@@ -238,10 +229,9 @@ def _sample_shortest(
 
 @njit(cache=True, nogil=True)
 def draw_walks(rowptr, col, backtrack, k, most, seed, smallest, roots, starts, rows):
-    """Write `most` random walks of each length from each of `roots`; returns how many of each length.
+    """Write `most` random walks of each length from each of `roots`, as `sample_walks` writes paths.
 
-    Each step goes to any neighbour, unless `backtrack` not straight back; a walk that cannot go on is left out. Walk
-    number `i` of length `l` is `rows[starts[l] + i * (l + 1):][:l + 1]`.
+    Each step goes to any neighbour, unless `backtrack` not straight back; a walk that cannot go on is left out.
     """
     state = np.empty(1, np.uint64)
     count = np.zeros(k + 1, np.int64)
@@ -271,7 +261,7 @@ def draw_walks(rowptr, col, backtrack, k, most, seed, smallest, roots, starts, r
 def sample_walks(
     rowptr, col, reverse, into, sources, cumulated, bounds, mode, k, most, seed, smallest, roots, starts, rows,
 ):  # fmt: skip
-    """Write a sample of the paths from each of `roots`, length by length; returns how many of each length.
+    """Write a sample of the paths from each of `roots`; return how many of each length.
 
     Path number `i` of length `l` is `rows[starts[l] + i * (l + 1):][:l + 1]`.
     """

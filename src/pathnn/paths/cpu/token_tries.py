@@ -10,11 +10,9 @@ from pathnn.paths.cpu.walks import AP, SP_PLUS, bfs, list_walks, scratch
 
 @njit(cache=True, nogil=True)
 def smallest_of_components(rowptr, col):
-    """The smallest vertex of each vertex's component, in which edges connect both ways."""
+    """Return the smallest vertex of each vertex's component, in which edges connect both ways."""
     n = rowptr.size - 1
-    label = np.empty(n, np.int64)
-    for v in range(n):
-        label[v] = v
+    label = np.arange(n)
     for v in range(n):
         for slot in range(rowptr[v], rowptr[v + 1]):
             a, b = np.int64(v), np.int64(col[slot])
@@ -48,12 +46,11 @@ BLOCK = 1 << 15  # tokens that are listed at once: they stay in the cache, and l
 @njit(cache=True, nogil=True)
 def walk_tries(
     rowptr, col, row, mode, distance_ptr, distance_of, k, roots, most,
-    starts, child_starts, count, line_start, vertex, parent, edge, distance,
+    starts, child_starts, count, vertex, parent, edge, distance,
 ):  # fmt: skip
-    """Write the tries whose roots are the given far ends; adds the number of entries `[l, t]` to `count`.
+    """Write the tries whose roots are the given far ends; add the number of entries `[l, t]` to `count`.
 
     `most[v, l - 1]` bounds the number of paths of length `l` from `v`. Without distances, `distance` is empty.
-    `line_start` is `k + 2` zeros.
     """
     # one path after the other, length + 1 values each, in reading order
     vertices, rows, entry = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32)
@@ -61,7 +58,7 @@ def walk_tries(
     spares = vertices, rows, distances, np.empty(k + 3, np.uint64)
     searched = scratch(0 if mode == AP else rowptr.size - 1)
     no_ends, no_starts = np.empty(0, np.uint8), np.empty(0, np.int64)
-    number = np.empty(k + 1, np.int64)
+    number, line_start = np.empty(k + 1, np.int64), np.zeros(k + 2, np.int64)
     first = 0
     while first < roots.size:
         last = first
@@ -116,14 +113,13 @@ def _write_tries(
     n, length, first_line, vertices, rows, distances, entry, spares,
     count, starts, child_starts, vertex, parent, edge, distance, repeats,
 ):  # fmt: skip
-    """Turn `n` listed paths of one length, sorted by their vertices, into entries; adds their number to `count`.
+    """Turn `n` listed paths of one length, sorted by their vertices, into entries; add their number to `count`.
 
     With `repeats`, a path that occurs several times has as many entries at the last level.
     """
     width = np.uint64(length + 1)
+    entry[:n] = 0
     n = np.uint64(n)
-    for i in range(n):
-        entry[i] = 0
     before = np.int32(0)
     for t in range(length + 1):
         if distance.size > 0 and t < length - 1:  # the last two tokens are always 1 and 0 from the source
@@ -201,10 +197,9 @@ def _counting_sort(start, stop, width, t, vertices, rows, distances, spares):
 
 @njit(cache=True, nogil=True)
 def read_tokens(paths, rowptr, col, row):
-    """Return vertices and rows of edges in reading order, of paths `[n, length + 1]` with the source first.
+    """Return vertices and rows of edges in reading order, and a step (from, to) that is no edge or an empty array.
 
-    `rowptr`, `col` and `row` are those of the graph with its edges turned around. Also returns a step (from, to) of a
-    path that is no edge, or an empty array.
+    `paths` is `[n, length + 1]`, source first; the graph has its edges turned around.
     """
     n, width = paths.shape
     vertices, rows = np.empty((n, width), np.int32), np.full((n, width), np.int32(-1))
@@ -228,14 +223,9 @@ def read_tokens(paths, rowptr, col, row):
 
 @njit(cache=True, nogil=True)
 def trie_of_tokens(vertices, rows, distances, repeats):
-    """Return the trie of tokens `[n, length + 1]`, sorted by vertices: entries per level, then the flat arrays.
-
-    Every level but the first of parents and edges has room for `n` entries.
-    """
+    """Return the trie of tokens `[n, length + 1]`, sorted by vertices: entries per level, arrays of `n` per level."""
     n, width = vertices.shape
-    starts, count = np.empty(width, np.int64), np.zeros(width, np.int64)
-    for t in range(width):
-        starts[t] = t * n
+    starts, count = n * np.arange(width), np.zeros(width, np.int64)
     vertex, distance = np.empty(n * width, np.int32), np.empty(n * width, np.int32)
     parent, edge = np.empty(n * (width - 1), np.int32), np.empty(n * (width - 1), np.int32)
     room = vertices.size

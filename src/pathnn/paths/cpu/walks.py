@@ -8,6 +8,8 @@ neighbour when
     SP+  its distance from the root is t + 1,
     SP   the tree of chosen shortest paths from the root goes there.
 
+`into` and `sources` are `rowptr` and `col` of the graph with its edges turned around.
+
 Kernels take a range of roots, release the GIL and share nothing, so Python threads run them in parallel: no OpenMP, so
 that a `DataLoader` may fork. They write each length to its own place and return how many paths it has; the caller
 knows an upper bound and joins what is filled.
@@ -25,11 +27,8 @@ SATURATED = 2**61  # counts stop growing here, so that a sum of two does not wra
 
 @njit(cache=True, nogil=True)
 def scratch(n):
-    """Distances (-1: not reached), predecessors and a queue, for `bfs`."""
-    dist = np.empty(n, np.int32)
-    for v in range(n):
-        dist[v] = -1
-    return dist, np.empty(n, np.int32), np.empty(n, np.int32)
+    """Return distances (-1: not reached), predecessors and a queue, for `bfs`."""
+    return np.full(n, -1, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
 
 
 @njit(cache=True, nogil=True)
@@ -82,15 +81,14 @@ def may_step(mode, x, v, path, depth, dist, pred):
 
 
 @njit(cache=True, nogil=True)
-def bound_walks(rowptr, col, reverse, k, bounds, onward, longer, cumulated):
+def bound_walks(rowptr, col, reverse, k, bounds, cumulated):
     """Add to `bounds` `[n, k]` the walks per root and length that never turn straight back: at least the paths.
 
-    `onward` and `longer` have room for a number per slot. Writes to `cumulated` `[k, slots]`, unless it is empty, per
-    length and slot the walks that begin with the step of this slot or of one before it in its row.
+    Writes to `cumulated` `[k, slots]`, unless it is empty, per length and slot the walks that begin with the step of
+    this slot or of one before it in its row.
     """
     n = rowptr.size - 1
-    for slot in range(col.size):
-        onward[slot] = 1  # walks that begin with the step of a slot
+    onward, longer = np.ones(col.size), np.empty(col.size)  # walks that begin with the step of a slot
     for length in range(1, k + 1):
         for v in range(n):
             for slot in range(rowptr[v], rowptr[v + 1]):
@@ -109,8 +107,7 @@ def bound_walks(rowptr, col, reverse, k, bounds, onward, longer, cumulated):
 def count_walks(rowptr, col, into, sources, mode, k, roots, limit, counts):
     """Add to `counts[v, l - 1]` the number of paths of length `l` from each root `v`, until there are over `limit`.
 
-    `into` and `sources` are the rows of the edges that lead into each vertex. Returns the number of roots that were
-    counted completely.
+    Returns the number of roots that were counted completely.
     """
     dist, pred, queue = scratch(0 if mode == AP else rowptr.size - 1)
     ways = np.zeros(dist.size, np.int64)
