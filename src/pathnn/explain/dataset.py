@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from torch import Tensor
 from pathnn.explain.attribution import WeightedBatch, explain_graphs, reference_inputs
 from pathnn.explain.explanation import Explanation, PathScore
 from pathnn.explain.subject import ExplainedGraph, ExplainedOutput
+from pathnn.files import write_csv
 from pathnn.nn import PathNN
 from pathnn.plots.page import LINES
 
@@ -206,17 +206,16 @@ def _ranks(batch: WeightedBatch, explained: Sequence[Explanation], gradients: An
     return rank, number
 
 
-def patterns_csv(summaries: Sequence[OutputSummary]) -> str:
-    """Return the patterns of all outputs as the text of a CSV file, the largest mean score first."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("output", "path", "length", "graphs", "occurrences", "mean", "std", "total", "example"))
+def write_patterns(path: Path, summaries: Sequence[OutputSummary]) -> None:
+    """Write a CSV with the patterns of all outputs, the largest mean score first."""
+    names = ("output", "path", "length", "graphs", "occurrences", "mean", "std", "total", "example")
+    rows = []
     for summary in summaries:
         for one in sorted(summary.patterns.values(), key=lambda one: -one.mean):
             numbers = (f"{value:.6g}" for value in (one.mean, one.std, one.total))
             place = one.examples[0][1].place
-            writer.writerow((summary.output.name, one.text, one.length, one.graphs, one.occurrences, *numbers, place))
-    return text.getvalue()
+            rows.append((summary.output.name, one.text, one.length, one.graphs, one.occurrences, *numbers, place))
+    write_csv(path, names, rows)
 
 
 def draw_curves(summary: OutputSummary) -> Figure:

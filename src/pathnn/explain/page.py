@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -11,6 +10,7 @@ from string import Template
 from pathnn.explain.dataset import OutputSummary, Pattern, draw_curves
 from pathnn.explain.explanation import Explanation, PathScore
 from pathnn.explain.pictures import LESS, MORE, Picture, hex_color
+from pathnn.explain.subject import ExplainedGraph, ExplainedOutput
 from pathnn.plots.page import svg
 
 PICTURES, MOST_DESCRIPTORS = 24, 8
@@ -20,24 +20,14 @@ Parts = Sequence[tuple[str, float]]
 """Names and scores of parts of a prediction."""
 
 
-@dataclass(frozen=True)
-class Heading:
-    """The texts of a page: the graph, the output and its meaning, the model, and the meaning of the reference value."""
-
-    title: str
-    output: str
-    answer: str
-    made_by: str
-    reference: str = "the output without any path"
-
-
 def explanation_page(
-    heading: Heading, found: Explanation, picture: Picture, *, top: int = 12, descriptors: Parts = ()
+    subject: ExplainedGraph, answer: ExplainedOutput, found: Explanation, reference: str, made_by: str, *, top: int = 12
 ) -> str:
     """Return the page of one graph, with the `top` paths of the largest scores.
 
-    `descriptors` has the names and scores of descriptors.
+    `reference` is the meaning of the reference value in words, and `made_by` names the model.
     """
+    picture, descriptors = subject.picture, subject.descriptor_parts(found)
     ranked = found.ranked()
     most = abs(ranked[0].score) if ranked else 0.0
     rows = [_row(path, picture, most, drawn=i < PICTURES) for i, path in enumerate(ranked[:top])]
@@ -49,12 +39,12 @@ def explanation_page(
     parts += [(f"descriptors of the {picture.whole}", found.descriptors)] if len(found.descriptor_scores) else []
     vertices, edges = found.vertex_scores().tolist(), found.edge_scores()
     text = {
-        "title": heading.title, "output": heading.output, "made_by": heading.made_by, "reference": heading.reference,
-        "answer": f", {heading.answer}" if heading.answer else "", "vertices": picture.vertices, "edges": picture.edges,
+        "title": subject.title, "output": answer.name, "made_by": f"{subject.place}; {made_by}", "reference": reference,
+        "answer": f", {answer.words}" if answer.words else "", "vertices": picture.vertices, "edges": picture.edges,
         "whole": picture.whole, "deepest": f"{max(map(abs, (*vertices, *edges.values())), default=0.0):.2g}",
         "prediction": f"{found.prediction:.4g}", "baseline": f"{found.baseline:.4g}", "rest": f"{found.rest:+.2g}",
     }  # fmt: skip
-    shown = [*descriptors[:MOST_DESCRIPTORS]]
+    shown = descriptors[:MOST_DESCRIPTORS]
     if rest := descriptors[MOST_DESCRIPTORS:]:
         shown.append((f"the other {len(rest):,}", sum(score for _, score in rest)))
     return _fill(
@@ -103,10 +93,10 @@ def _row(path: PathScore, picture: Picture, most: float, *, drawn: bool) -> str:
     )
 
 
-def dataset_page(summaries: Sequence[OutputSummary], heading: Heading, *, top: int = 12) -> str:
+def dataset_page(summaries: Sequence[OutputSummary], title: str, reference: str, made_by: str, *, top: int = 12) -> str:
     """Return the page of a dataset, with the `top` paths that raise each output and the `top` that lower it."""
-    sections = "\n".join(_section(summary, heading.reference, top) for summary in summaries)
-    return _fill("dataset.html", {"title": heading.title, "made_by": heading.made_by}, sections=sections)
+    sections = "\n".join(_section(summary, reference, top) for summary in summaries)
+    return _fill("dataset.html", {"title": title, "made_by": made_by}, sections=sections)
 
 
 def _section(summary: OutputSummary, reference: str, top: int) -> str:
