@@ -11,7 +11,7 @@ from pathnn.cli.console import note, number_text, print_json, print_table, progr
 from pathnn.cli.options import Data, Device, Json, Run, Smiles, pick_device
 
 if TYPE_CHECKING:
-    from pathnn.explain.run import RunExplainer
+    from pathnn.explain.dataset import RunExplainer
 
 Row = Annotated[int | None, typer.Option("--row", min=1, help="The row of a .csv, counted from 1 below the header.")]
 Graph = Annotated[int | None, typer.Option("--graph", min=0, help="The graph of other data, counted from 0.")]
@@ -51,7 +51,7 @@ def explain_command(
     if not every and out is not None and (out.suffix.lower() != ".html" or out.is_dir()):
         raise typer.BadParameter(f"{out}: expected the name of a file that ends in .html.", param_hint="--out")
     with result_only(json):
-        from pathnn.explain.run import RunExplainer
+        from pathnn.explain.dataset import RunExplainer
 
         explainer = RunExplainer(run, data, smiles=smiles, device=pick_device(device))
         if every:
@@ -60,7 +60,7 @@ def explain_command(
         else:
             document = _explain_one(explainer, row, graph, output, out, top, quiet=json)
     if json:
-        print_json({"run": run, "data": data, **document, "networks": len(explainer.models), "out": out})
+        print_json({"run": run, "data": data, **document, "networks": explainer.networks, "out": out})
     elif out is not None:
         say(f"wrote {out}")
 
@@ -71,13 +71,13 @@ def _explain_one(
 ) -> dict[str, Any]:  # fmt: skip
     """Write the page of a graph, print its table unless `quiet`, and return its JSON document."""
     from pathnn.explain.page import explanation_page
+    from pathnn.explain.subject import read_subject
 
-    subject = explainer.read(row=row, graph=graph)
+    subject = read_subject(explainer.trained.members[0], explainer.data, row=row, graph=graph, smiles=explainer.smiles)
     if out is not None:
         subject.picture.draw({}, {})  # fail now, not after the work
-    answer = explainer.answer(subject, output)
     with progress(f"explaining {subject.title}"):
-        found, reference = explainer.explain(subject, answer)
+        answer, found, reference = explainer.explain(subject, output)
     if out is not None:
         _write(out, explanation_page(subject, answer, found, reference, explainer.made_by, top=top))
     ranked, words, parts = found.ranked(), subject.picture.words, subject.descriptor_parts(found)

@@ -16,9 +16,6 @@ from pathnn.plots.page import svg
 PICTURES, MOST_DESCRIPTORS = 24, 8
 """The largest number of paths with a picture, and of descriptors with a row."""
 
-Parts = Sequence[tuple[str, float]]
-"""Names and scores of parts of a prediction."""
-
 
 def explanation_page(
     subject: ExplainedGraph, answer: ExplainedOutput, found: Explanation, reference: str, made_by: str, *, top: int = 12
@@ -30,7 +27,11 @@ def explanation_page(
     picture, descriptors = subject.picture, subject.descriptor_parts(found)
     ranked = found.ranked()
     most = abs(ranked[0].score) if ranked else 0.0
-    rows = [_row(path, picture, most, drawn=i < PICTURES) for i, path in enumerate(ranked[:top])]
+    rows = []
+    for i, path in enumerate(ranked[:top]):
+        words, small = escape(picture.words(path)), _draw_path(path, picture) if i < PICTURES else ""
+        entries = f'<td class="path">{words}</td><td>{small}</td><td class="number">{path.length}</td>'
+        rows.append(f"<tr>{entries}{_number(path.score)}{_bar(path.score, most)}</tr>")
     if others := ranked[top:]:
         score = sum(path.score for path in others)
         rows.append(f'<tr><td colspan="3">the other {len(others):,}</td>{_number(score)}<td></td></tr>')
@@ -74,7 +75,7 @@ def _number(score: float) -> str:
     return f'<td class="number">{score:+#.3g}</td>'
 
 
-def _bars(parts: Parts) -> str:
+def _bars(parts: Sequence[tuple[str, float]]) -> str:
     most = max((abs(score) for _, score in parts), default=0.0)
     rows = (f"<tr><td>{escape(name)}</td>{_number(score)}{_bar(score, most)}</tr>" for name, score in parts)
     return "\n".join(rows)
@@ -83,14 +84,6 @@ def _bars(parts: Parts) -> str:
 def _draw_path(path: PathScore, picture: Picture) -> str:
     vertices, edges = dict.fromkeys(path.vertices, path.score), dict.fromkeys(path.edges, path.score)
     return picture.draw(vertices, edges, numbers=False)
-
-
-def _row(path: PathScore, picture: Picture, most: float, *, drawn: bool) -> str:
-    small = _draw_path(path, picture) if drawn else ""
-    return (
-        f'<tr><td class="path">{escape(picture.words(path))}</td><td>{small}</td><td class="number">{path.length}</td>'
-        f"{_number(path.score)}{_bar(path.score, most)}</tr>"
-    )
 
 
 def dataset_page(summaries: Sequence[OutputSummary], title: str, reference: str, made_by: str, *, top: int = 12) -> str:
@@ -116,7 +109,7 @@ def _section(summary: OutputSummary, reference: str, top: int) -> str:
         "section.html",
         text,
         hidden="" if summary.descriptors else "hidden",
-        atoms=_patterns(summary.ranked(summary.atoms), "kind"),
+        atoms=_patterns(summary.ranked(summary.atoms)),
         raising=_patterns(raising),
         lowering=_patterns(lowering),
         areas=areas,
@@ -124,12 +117,9 @@ def _section(summary: OutputSummary, reference: str, top: int) -> str:
     )
 
 
-def _patterns(shown: Sequence[Pattern], name: str = "path") -> str:
+def _patterns(shown: Sequence[Pattern]) -> str:
     most = max((abs(one.mean) for one in shown), default=0.0)
-    names = (name, "graphs", "occurrences", "mean", "spread", "", "largest examples")
-    head = "".join(f'<th class="{"number" if 0 < i < 5 else ""}">{name}</th>' for i, name in enumerate(names))
-    rows = "\n".join(_pattern(one, most) for one in shown)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return "\n".join(_pattern(one, most) for one in shown)
 
 
 def _pattern(one: Pattern, most: float) -> str:
