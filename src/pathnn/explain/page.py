@@ -118,18 +118,16 @@ def _section(summary: OutputSummary, reference: str, top: int) -> str:
 
 
 def _patterns(shown: Sequence[Pattern]) -> str:
-    most = max((abs(one.mean) for one in shown), default=0.0)
-    return "\n".join(_pattern(one, most) for one in shown)
-
-
-def _pattern(one: Pattern, most: float) -> str:
-    examples = []
-    for _, graph, path in one.examples:
-        title = escape(f"{graph.title} ({graph.place}): {path.score:+.3g}")
-        examples.append(f'<span class="example" title="{title}">{_draw_path(path, graph.picture)}</span>')
-    numbers = (f"{one.graphs:,}", f"{one.occurrences:,}", f"{one.mean:+#.3g}", f"{one.std:#.2g}")
-    columns = "".join(f'<td class="number">{number}</td>' for number in numbers)
-    return (
-        f'<tr><td class="path">{escape(one.text)}</td>{columns}{_bar(one.mean, most)}'
-        f'<td class="examples">{"".join(examples)}</td></tr>'
-    )
+    most, rows = max((abs(one.mean) for one in shown), default=0.0), []
+    for one in shown:
+        examples = ""
+        for _, graph, path in one.examples:
+            title = escape(f"{graph.title} ({graph.place}): {path.score:+.3g}")
+            examples += f'<span class="example" title="{title}">{_draw_path(path, graph.picture)}</span>'
+        numbers = (f"{one.graphs:,}", f"{one.occurrences:,}", f"{one.mean:+#.3g}", f"{one.std:#.2g}")
+        columns = "".join(f'<td class="number">{number}</td>' for number in numbers)
+        rows.append(
+            f'<tr><td class="path">{escape(one.text)}</td>{columns}{_bar(one.mean, most)}'
+            f'<td class="examples">{examples}</td></tr>'
+        )
+    return "\n".join(rows)
