@@ -326,8 +326,7 @@ def _worst(task: Task, ensemble: Ensemble, splits: Sequence[Split], found: Predi
             f"<div>{_picture(found.smiles[i])}</div><div>{_picture(other)}"
             f"<div class='soft'>nearest training molecule, similarity {similarity:.2f}</div></div></div></article>"
         )
-    note = "Similarity is that of Morgan fingerprints (Tanimoto): 1 for the same fingerprint, 0 for nothing in common."
-    return f'<h2>The worst predictions</h2><p class="soft">{note}</p><div class="worst">{"".join(cards)}</div>'
+    return "".join(cards)
 
 
 def _value(value: Any) -> str:
