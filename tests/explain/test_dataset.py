@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from torch_geometric.data import Data
 
 from pathnn import PathNN
 from pathnn.explain.attribution import explain_graphs, reference_inputs
-from pathnn.explain.dataset import FRACTIONS, OutputSummary, explain_dataset, faithfulness, inputs_of, patterns_csv
+from pathnn.explain.dataset import FRACTIONS, OutputSummary, explain_dataset, faithfulness, inputs_of, write_patterns
 from pathnn.explain.pictures import GraphPicture, Molecule
 from pathnn.explain.subject import ExplainedGraph, ExplainedOutput
 
@@ -88,9 +87,10 @@ def test_path_scores_are_more_faithful_than_random_ones() -> None:
         assert areas["path scores"][1] > areas["random"][1], "the output rises early"
 
 
-def test_the_table_has_every_pattern() -> None:
+def test_the_table_has_every_pattern(tmp_path: Path) -> None:
     found = summaries()
-    rows = list(csv.DictReader(io.StringIO(patterns_csv(found))))
+    write_patterns(tmp_path / "paths.csv", found)
+    rows = list(csv.DictReader((tmp_path / "paths.csv").read_text().splitlines()))
     assert len(rows) == sum(len(one.patterns) for one in found)
     assert {row["output"] for row in rows} == {"a", "b"}
 

@@ -7,11 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from pathnn.explain import Explanation, PathScore
-from pathnn.explain.page import Heading, explanation_page
+from pathnn.explain.page import explanation_page
 from pathnn.explain.pictures import GraphPicture
-from pathnn.explain.subject import choose_answer
+from pathnn.explain.subject import ExplainedGraph, ExplainedOutput, choose_answer
 from pathnn.training.checkpoint import TaskSignature
 
 LINE = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
@@ -19,12 +20,17 @@ FOUND = Explanation(
     2.0, 0.5, (torch.tensor([[0, 1], [1, 0], [1, 2], [2, 1]]), torch.tensor([[0, 1, 2]])),
     (torch.tensor([1.0, 0.5, -0.5, 0.0]), torch.tensor([0.4])), 3,
 )  # fmt: skip
-HEADING = Heading("<script>", "y & z", "a <b>", "me")
+ANSWER = ExplainedOutput(0, "y & z", "a <b>")
+
+
+def page_of(graph: GraphPicture, top: int = 12) -> str:
+    subject = ExplainedGraph("<script>", "here", Data(), torch.arange(3), graph)
+    return explanation_page(subject, ANSWER, FOUND, "the output without any path", "me", top=top)
 
 
 def test_the_page_says_what_was_found():
     pytest.importorskip("matplotlib", reason="pictures need matplotlib (extra plot)")
-    page = explanation_page(HEADING, FOUND, GraphPicture(LINE, 3), top=2)
+    page = page_of(GraphPicture(LINE, 3), top=2)
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     for words in (
@@ -43,11 +49,11 @@ def test_the_page_says_what_was_found():
     assert "#e69f00" in pictures[0], "the largest score is the deepest orange"
     assert "#56b4e9" in pictures[2]
     assert not re.search(r'(src|href)="http', page)
-    assert page == explanation_page(HEADING, FOUND, GraphPicture(LINE, 3), top=2)
+    assert page == page_of(GraphPicture(LINE, 3), top=2)
 
 
 def test_a_graph_that_no_page_holds_is_left_out():
-    assert "<svg" not in explanation_page(HEADING, FOUND, GraphPicture(LINE, 1000))
+    assert "<svg" not in page_of(GraphPicture(LINE, 1000))
 
 
 def test_molecules_are_drawn_and_named():

@@ -11,8 +11,8 @@ from pathnn.data import load_data
 from pathnn.data.task import TargetScale
 from pathnn.explain import explain_paths
 from pathnn.explain.explanation import Explanation, PathScore
-from pathnn.explain.page import Heading, explanation_page
-from pathnn.explain.subject import read_subject
+from pathnn.explain.page import explanation_page
+from pathnn.explain.subject import ExplainedOutput, read_subject
 from pathnn.paths.options import Collection
 from pathnn.training import RunConfig, build_model
 from pathnn.training.checkpoint import TaskSignature, TrainedModel
@@ -83,7 +83,7 @@ def test_the_title_has_the_name_of_the_molecule(tmp_path: Path, header: str, tit
     trained = TrainedModel(build_model(config, task), config, TaskSignature.of(task, TargetScale()), 1, 0.0, {})
     first, second = (read_subject(trained, str(table), row=row) for row in (1, 2))
     assert (first.title, second.title) == (title, "OC"), "a row without a name has its SMILES alone"
-    page = explanation_page(Heading(first.title, "y", "", ""), FOUND, first.picture)
+    page = explanation_page(first, ExplainedOutput(0, "y", ""), FOUND, "", "")
     assert f"<title>{title}</title>" in page
     assert "one of the atoms" in page
 

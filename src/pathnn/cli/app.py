@@ -50,19 +50,8 @@ def _refuse() -> None:
 class Commands(TyperGroup):
     """The root of the command line: commands, plug-ins, and errors that a user can fix as messages with exit code 1."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands of the library and of its plug-ins."""
-        return [*super().list_commands(ctx), *PLUGINS]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; for a plug-in, which is not imported yet, one that says how to install it."""
-        if cmd_name not in PLUGINS:
-            return super().get_command(ctx, cmd_name)
-        settings = {"ignore_unknown_options": True, "allow_extra_args": True}
-        return TyperCommand(cmd_name, help=PLUGINS[cmd_name], callback=_refuse, context_settings=settings)
-
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command to call; a plug-in is imported."""
+        """Return the command to call; a plug-in is imported if it is installed."""
         name, command, rest = super().resolve_command(ctx, args)
         if isinstance(command, TyperCommand) and name in PLUGINS:
             for found in entry_points(group="pathnn.commands", name=name):
@@ -149,6 +138,9 @@ def make_app() -> typer.Typer:
     app.command("embed", epilog="Example: pathnn embed RUN new.csv -o embeddings.parquet")(embed_command)
     app.command("explain", epilog="Example: pathnn explain RUN new.csv --row 3 -o why.html")(explain_command)
     app.add_typer(datasets, name="datasets")
+    any_arguments = {"ignore_unknown_options": True, "allow_extra_args": True}
+    for name, text in PLUGINS.items():
+        app.command(name, help=text, context_settings=any_arguments)(_refuse)
     return app
 
 

@@ -50,9 +50,9 @@ def scores_text(scores: Mapping[str, float | None]) -> str:
     return ", ".join(f"{name} {score_text(score)}" for name, score in scores.items())
 
 
-def score_text(score: float | None) -> str:
+def score_text(score: float | None, digits: int = 4) -> str:
     """Return a score as text; None stands for NaN, as in JSON."""
-    return "not defined" if score is None or math.isnan(score) else f"{score:.4g}"
+    return "not defined" if score is None or math.isnan(score) else f"{score:.{digits}g}"
 
 
 def result_only(as_json: bool) -> AbstractContextManager[Any]:
@@ -100,13 +100,9 @@ DELAY = 1.0
 """Seconds until a bar appears."""
 
 
-Step = Callable[..., None]
-"""Moves a bar by a number of steps, by default 1."""
-
-
 @contextmanager
-def progress(what: str, total: int | None = None, *, unit: str | None = None) -> Iterator[Step]:
-    """Show a bar on a terminal after `DELAY` seconds; call the yielded function after each of `total` steps.
+def progress(what: str, total: int | None = None, *, unit: str | None = None) -> Iterator[Callable[..., None]]:
+    """Show a bar on a terminal after `DELAY` seconds; yield a function to call after each (or some) of `total` steps.
 
     Without `total`, the bar shows only the elapsed time; with `unit`, also the steps per second and the time left.
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathnn.cli.console import note, note_not_read, print_json, progress, result_only, say, scores_text
+from pathnn.cli.console import note, note_not_read, print_json, progress, result_only, say, score_text, scores_text
 from pathnn.cli.options import Data, Device, Json, Run, SkipInvalid, Smiles, one_of, pick_device
 from pathnn.training.config import METRICS
 
@@ -79,14 +79,14 @@ def evaluate_command(
         say(_text(found, part, "seed" if trained.config.folds is None else "fold"))
         say(scores_text(found.together.scores))
         for name, score in found.together.targets.items():
-            say(f"  {name}: {'not defined' if math.isnan(score) else f'{score:.6g}'}")
+            say(f"  {name}: {score_text(score, 6)}")
 
 
 def _text(found: EnsembleScore, part: str, kind: str) -> str:
     """Return a score as text; of several networks, also how much they differ."""
-    together, several = found.together, len(found.each) > 1
-    defined = not math.isnan(together.score)
-    score = f"{together.score:.6g}" if defined else "not defined"
+    together, score = found.together, score_text(found.together.score, 6)
     text = f"{found.metric} {score} on {together.graphs} graphs ({part}); loss {together.loss:.6g}"
-    spread = f"; each alone {found.mean:.6g} ± {found.std:.2g}" if defined else ""
-    return f"{text}, of the mean prediction of {len(found.each)} networks, one per {kind}{spread}" if several else text
+    if len(found.each) == 1:
+        return text
+    spread = "" if math.isnan(together.score) else f"; each alone {found.mean:.6g} ± {found.std:.2g}"
+    return f"{text}, of the mean prediction of {len(found.each)} networks, one per {kind}{spread}"

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathnn import __version__
 from pathnn.cli.console import note, number_text, print_json, print_table, progress, result_only, say
 from pathnn.cli.options import Data, Device, Json, Run, Smiles, pick_device
 
 if TYPE_CHECKING:
-    from pathnn.explain.subject import ExplainedGraph
-    from pathnn.nn import PathNN
-    from pathnn.training.ensemble import Ensemble
+    from pathnn.explain.dataset import RunExplainer
 
 Row = Annotated[int | None, typer.Option("--row", min=1, help="The row of a .csv, counted from 1 below the header.")]
 Graph = Annotated[int | None, typer.Option("--graph", min=0, help="The graph of other data, counted from 0.")]
@@ -55,148 +51,82 @@ def explain_command(
     if not every and out is not None and (out.suffix.lower() != ".html" or out.is_dir()):
         raise typer.BadParameter(f"{out}: expected the name of a file that ends in .html.", param_hint="--out")
     with result_only(json):
-        from pathnn.inference.predictor import load_runs
-        from pathnn.nn import PathNN
+        from pathnn.explain.dataset import RunExplainer
 
-        trained = load_runs(run)
-        models = [one.model for one in trained.members if isinstance(one.model, PathNN)]
-        if not models:
-            raise ValueError(f"{run} is a {trained.config.model}, whose paths cannot be explained: expected a PathNN.")
-        smiles = smiles or trained.config.smiles
-        asked = Asked(trained, models, run, data, smiles, output, out, top, pick_device(device))
-        document, show = _explain_all(asked) if every else _explain_one(asked, row, graph)
+        explainer = RunExplainer(run, data, smiles=smiles, device=pick_device(device))
+        if every:
+            assert out is not None
+            document = _explain_all(explainer, output, out, top, quiet=json)
+        else:
+            document = _explain_one(explainer, row, graph, output, out, top, quiet=json)
     if json:
-        print_json(document)
-        return
-    show()
-    if out is not None:
+        print_json({"run": run, "data": data, **document, "networks": explainer.networks, "out": out})
+    elif out is not None:
         say(f"wrote {out}")
 
 
-Found = tuple[dict[str, Any], Callable[[], None]]
-"""A JSON document, and a function that prints a table."""
+def _explain_one(
+    explainer: RunExplainer, row: int | None, graph: int | None, output: str | None, out: Path | None, top: int,
+    *, quiet: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """Write the page of a graph, print its table unless `quiet`, and return its JSON document."""
+    from pathnn.explain.page import explanation_page
+    from pathnn.explain.subject import read_subject
 
-
-class Asked(NamedTuple):
-    """What is explained; `models` are the networks of `trained`."""
-
-    trained: Ensemble
-    models: list[PathNN]
-    run: Path
-    data: str
-    smiles: str | None
-    output: str | None
-    out: Path | None
-    top: int
-    device: str
-
-    @property
-    def about(self) -> str:
-        """Return the line of a page that names the run."""
-        return f"{self.run}{_several(len(self.models))}; explained by pathnn {__version__}"
-
-
-def _explain_one(asked: Asked, row: int | None, graph: int | None) -> Found:
-    import torch
-
-    from pathnn.explain.dataset import explain_mean, inputs_of
-    from pathnn.explain.page import Heading, explanation_page
-    from pathnn.explain.subject import choose_answer, read_reference, read_subject
-    from pathnn.training.ensemble import combine
-
-    trained, models, run, data, smiles, output, out, top, device = asked
-    subject = read_subject(trained.members[0], data, row=row, graph=graph, smiles=smiles)
+    subject = read_subject(explainer.trained.members[0], explainer.data, row=row, graph=graph, smiles=explainer.smiles)
     if out is not None:
         subject.picture.draw({}, {})  # fail now, not after the work
-    outputs = torch.stack([subject.outputs(one) for one in trained.members])
-    together = combine(outputs.unsqueeze(1), trained.signature.target)[0]
-    answer = choose_answer(trained.signature, together, output, networks=len(models))
     with progress(f"explaining {subject.title}"):
-        others, reference = read_reference(trained.members[0], run, data, smiles=smiles)
-        models = [model.to(device) for model in models]
-        inputs = inputs_of(models, others, device)
-        (found,) = explain_mean(models, [subject.data.to(device)], answer.number, inputs)
-    found = found.rescaled(answer.factor, answer.shift).renumbered(subject.order)
-    parts = subject.descriptor_parts(found)
+        answer, found, reference = explainer.explain(subject, output)
     if out is not None:
-        heading = Heading(subject.title, answer.name, answer.words, f"{subject.place}; {asked.about}", reference)
-        _write(out, explanation_page(heading, found, subject.picture, top=top, descriptors=parts))
-    ranked, words = found.ranked(), subject.picture.words
-    rows = [(words(path), str(path.length), f"{path.score:+.4g}") for path in ranked[:top]]
-    if rest := ranked[top:]:
-        rows.append((f"the other {len(rest):,}", "", f"{sum(path.score for path in rest):+.4g}"))
-    if parts:
-        rows.append((f"all {len(found.descriptor_scores):,} descriptors", "", f"{found.descriptors:+.4g}"))
-        rows += [(f"  {name}", "", f"{score:+.4g}") for name, score in parts[:3]]
-
-    def show() -> None:
+        _write(out, explanation_page(subject, answer, found, reference, explainer.made_by, top=top))
+    ranked, words, parts = found.ranked(), subject.picture.words, subject.descriptor_parts(found)
+    if not quiet:
+        rows = [(words(path), str(path.length), f"{path.score:+.4g}") for path in ranked[:top]]
+        if rest := ranked[top:]:
+            rows.append((f"the other {len(rest):,}", "", f"{sum(path.score for path in rest):+.4g}"))
+        if parts:
+            rows.append((f"all {len(found.descriptor_scores):,} descriptors", "", f"{found.descriptors:+.4g}"))
+            rows += [(f"  {name}", "", f"{score:+.4g}") for name, score in parts[:3]]
         print_table(("path", "length", "score"), rows, title=subject.title)
-        words = f", {answer.words}" if answer.words else ""
-        say(f"{answer.name}: {found.prediction:.4g}{words}{_several(len(models))}")
+        say(f"{answer.name}: {found.prediction:.4g}{answer.words and f', {answer.words}'}{explainer.several}")
         say(f"reference value {found.baseline:.4g}: {reference}; rest {found.rest:+.2g}")
-
     paths = [{"path": path.vertices, "words": words(path), "score": path.score} for path in ranked[:top]]
     return {
-        "run": run, "data": data, "subject": subject.title, "output": answer.name, "prediction": found.prediction,
+        "subject": subject.title, "output": answer.name, "prediction": found.prediction,
         "baseline": found.baseline, "reference": reference, "rest": found.rest, "paths": paths,
         **({"descriptors": found.descriptors, "descriptor_parts": dict(parts)} if parts else {}),
-        "vertex_scores": found.vertex_scores(), "networks": len(models), "out": out,
-    }, show  # fmt: skip
+        "vertex_scores": found.vertex_scores(),
+    }  # fmt: skip
 
 
-def _explain_all(asked: Asked) -> Found:
-    import torch
+def _explain_all(explainer: RunExplainer, output: str | None, out: Path, top: int, *, quiet: bool) -> dict[str, Any]:
+    """Write the page and the table of a dataset, print them in short unless `quiet`, and return the JSON document."""
+    from pathnn.explain.dataset import write_patterns
+    from pathnn.explain.page import dataset_page
 
-    from pathnn.explain.dataset import explain_dataset, patterns_csv
-    from pathnn.explain.page import Heading, dataset_page
-    from pathnn.explain.subject import choose_answer, output_names, read_reference, read_subjects
-
-    trained, models, run, data, smiles, output, out, top, device = asked
-    assert out is not None
-    signature, first = trained.signature, trained.members[0]
-    none = torch.zeros(signature.out_channels)
-    names = output_names(signature) if output is None else [output]
-    answers = [choose_answer(signature, none, name, networks=len(models)) for name in names]
-    problems: list[str] = []
-
-    def readable() -> Iterator[ExplainedGraph]:
-        for one in read_subjects(first, data, smiles=smiles):
-            if isinstance(one, str):
-                problems.append(one)
-            else:
-                yield one
-
-    with progress(f"explaining {data}"):
-        others, reference = read_reference(first, run, data, smiles=smiles)
-        found = explain_dataset(models, readable(), answers, others, device=device)
-    if not found[0].graphs:
-        raise ValueError(f"{data} has no graph that can be explained: {(problems or ['it is empty'])[0]}")
-    if problems:
-        note(f"{number_text(len(problems), 'row')} cannot be read, the first: {problems[0]}")
+    with progress(f"explaining {explainer.data}"):
+        found, reference = explainer.explain_all(output)
+    if bad := explainer.problems:
+        note(f"{number_text(len(bad), 'row')} cannot be read, the first: {bad[0]}")
     out.mkdir(parents=True, exist_ok=True)
-    _write(out / "paths.csv", patterns_csv(found))
-    heading = Heading(f"Paths that the predictions for {Path(data).name} depend on", "", "", asked.about, reference)
-    _write(out / "explanation.html", dataset_page(found, heading, top=top))
-
-    paths = ("path", "graphs", "mean", "std")
+    write_patterns(out / "paths.csv", found)
+    title = f"Paths that the predictions for {Path(explainer.data).name} depend on"
+    _write(out / "explanation.html", dataset_page(found, title, reference, explainer.made_by, top=top))
+    for one in found if not quiet else ():
+        rows = [(p.text, f"{p.graphs:,}", f"{p.mean:+.3g}", f"{p.std:.2g}") for p in one.extremes(top)]
+        print_table(("path", "graphs", "mean", "spread"), rows, title=f"{one.output.name}: {one.graphs:,} graphs")
+        say(f"reference value {one.baseline:.4g}: {reference}")
+        for kind, (deleted, inserted) in one.areas().items():
+            say(f"faithfulness, {kind}: area {deleted:.3g} if deleted, {inserted:.3g} if inserted")
     outputs = [
         {
             "output": one.output.name, "graphs": one.graphs, "baseline": one.baseline, "faithfulness": one.areas(),
-            "paths": [dict(zip(paths, (p.text, p.graphs, p.mean, p.std), strict=True)) for p in one.extremes(top)],
+            "paths": [{"path": p.text, "graphs": p.graphs, "mean": p.mean, "std": p.std} for p in one.extremes(top)],
         }
         for one in found
     ]  # fmt: skip
-
-    def show() -> None:
-        for one in found:
-            rows = [(p.text, f"{p.graphs:,}", f"{p.mean:+.3g}", f"{p.std:.2g}") for p in one.extremes(top)]
-            print_table(("path", "graphs", "mean", "spread"), rows, title=f"{one.output.name}: {one.graphs:,} graphs")
-            say(f"reference value {one.baseline:.4g}: {reference}")
-            for kind, (deleted, inserted) in one.areas().items():
-                say(f"faithfulness, {kind}: area {deleted:.3g} if deleted, {inserted:.3g} if inserted")
-
-    about = {"run": run, "data": data, "reference": reference, "networks": len(models)}
-    return {**about, "outputs": outputs, "out": out}, show
+    return {"reference": reference, "outputs": outputs}
 
 
 def _write(out: Path, text: str) -> None:
@@ -204,7 +134,3 @@ def _write(out: Path, text: str) -> None:
 
     with atomic_write(out) as file:
         file.write(text.encode())
-
-
-def _several(networks: int) -> str:
-    return f"; the mean of {networks} networks" if networks > 1 else ""

@@ -13,7 +13,7 @@ from pathnn.cli.options import Data, Json, SkipInvalid, Smiles, check_usage, opt
 from pathnn.paths.options import PathOptions
 
 if TYPE_CHECKING:
-    from pathnn.data import PathSummary, Task
+    from pathnn.data import PathSummary
 
 EXAMPLE = "Example: pathnn paths zinc --collection ap --k 4 --draw paths.svg --graph 3 --source 0"
 
@@ -49,7 +49,12 @@ def paths_command(
             task = load_data(data, smiles=smiles, targets=[], skip_invalid=skip_invalid, features="ogb")
         note_not_read(task)
         if draw is not None:
-            _draw(task, draw, graph, source, options)
+            from pathnn.plots.trees import draw_paths_and_tree, save
+
+            if graph >= len(task.graphs):
+                raise ValueError(f"--graph {graph} does not exist: expected 0 to {len(task.graphs) - 1}.")
+            one = task.graphs[graph]
+            save(draw_paths_and_tree(one.edge_index, one.num_nodes, source, collection=collection, k=k), draw)
         with progress(f"extracting the paths of {task.name}"):
             refuse_too_many(task.graphs, collection=collection, k=k, max_paths=options.limit)
             summary = summarize_paths(task, collection, k)
@@ -59,16 +64,6 @@ def paths_command(
         _print_summary(summary)
         if draw is not None:
             say(f"wrote {draw}")
-
-
-def _draw(task: Task, path: Path, graph: int, source: int, options: PathOptions) -> None:
-    from pathnn.plots.trees import draw_paths_and_tree, save
-
-    if graph >= len(task.graphs):
-        raise ValueError(f"--graph {graph} does not exist: expected 0 to {len(task.graphs) - 1}.")
-    data = task.graphs[graph]
-    collection, k = options.collection, options.k
-    save(draw_paths_and_tree(data.edge_index, data.num_nodes, source, collection=collection, k=k), path)
 
 
 def _print_summary(summary: PathSummary) -> None:

@@ -66,14 +66,6 @@ def roc_curve(y: Array, out: Array) -> tuple[Array, Array]:
     return false.numpy(), true.numpy()
 
 
-def precision_recall(y: Array, out: Array) -> tuple[Array, Array]:
-    """Return recall and precision at each threshold, from the loosest to the strictest."""
-    from torchmetrics.functional.classification import binary_precision_recall_curve
-
-    precision, recall, _ = binary_precision_recall_curve(torch.tensor(out).sigmoid(), torch.tensor(y).long())
-    return recall[:-1].numpy(), precision[:-1].numpy()  # the last has no threshold
-
-
 def calibration_curve(y: Array, probability: Array, *, bins: int = 10) -> tuple[Array, Array]:
     """Return the mean probability and the share of positives of about equally many molecules each, from low to high.
 
@@ -98,9 +90,15 @@ def draw_curves(axes: Axes, curves: Curves, xlabel: str, ylabel: str, *, marker:
 @one_plot
 def draw_precision_recall(axes: Axes, curves: Curves) -> None:
     """Draw curves of precision over recall by name; the dotted line is the share of positives."""
+    from torchmetrics.functional.classification import binary_precision_recall_curve
+
     if len(curves) == 1:
         axes.axhline(float(np.mean(next(iter(curves.values()))[0])), color=GREY, linewidth=1, linestyle=":")
-    _lines(axes, {name: precision_recall(*pair) for name, pair in curves.items()})
+    lines = {}
+    for name, (y, out) in curves.items():
+        precision, recall, _ = binary_precision_recall_curve(torch.tensor(out).sigmoid(), torch.tensor(y).long())
+        lines[name] = recall[:-1].numpy(), precision[:-1].numpy()  # the last has no threshold
+    _lines(axes, lines)
     axes.set(xlabel="recall", ylabel="precision", ylim=(-0.02, 1.02))
 
 

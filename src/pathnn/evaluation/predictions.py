@@ -125,7 +125,10 @@ class Predictions:
         for index in samples(len(self.rows)):
             if metric in WEIGHTED:
                 y = self.y.reshape(self.out.shape).double().numpy()
-                found = weighted_scores(metric, self.out.numpy(), y, sample_weights(index))
+                rows, count = index.shape
+                flat = (index + count * np.arange(rows)[:, None]).ravel()
+                weights = np.bincount(flat, minlength=rows * count).reshape(rows, count).astype(np.float64)
+                found = weighted_scores(metric, self.out.numpy(), y, weights)
                 scores += (found * self.metrics[metric].scale).tolist()
             else:
                 scores += [self.score(metric, row) for row in index]
@@ -232,13 +235,6 @@ def samples(count: int, *, resamples: int = 1000, seed: int = 0) -> Iterator[Arr
     random, size = np.random.default_rng(seed), max(1, AT_ONCE // max(count, 1))
     for start in range(0, resamples, size):
         yield random.integers(count, size=(min(size, resamples - start), count))
-
-
-def sample_weights(index: Array) -> Array:
-    """Count how often each graph is in each sample."""
-    rows, count = index.shape
-    flat = (index + count * np.arange(rows)[:, None]).ravel()
-    return np.bincount(flat, minlength=rows * count).reshape(rows, count).astype(np.float64)
 
 
 def _roc_auc(out: Array, y: Array, weights: Array) -> Array:

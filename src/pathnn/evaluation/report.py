@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -277,8 +278,7 @@ def _reliability(found: Predictions, coverage: Sequence[Coverage]) -> str:
     """Return a plot of the share of targets inside intervals or sets over their level."""
     if not coverage:
         return ""
-    level = np.array([one.level for one in coverage])
-    share = np.array([one.share for one in coverage])
+    level, share, _ = (np.array(values) for values in zip(*coverage, strict=True))
     curves = {name: (level, share[:, i]) for i, name in enumerate(_target_names(found)[:MOST_TARGETS])}
     figure = figures.draw_curves(curves, "level", "share of targets inside", marker="o")
     return f'<div class="plots">{_figure(figure, "coverage", "Reliability: on the line, levels are right")}</div>'
@@ -309,12 +309,16 @@ def errors(found: Predictions) -> np.ndarray[Any, Any]:
 
 
 def _worst(task: Task, ensemble: Ensemble, splits: Sequence[Split], found: Predictions) -> str:
-    if not found.smiles:
-        return ""
     order = np.argsort(-errors(found), kind="stable")[:WORST].tolist()
     columns, targets = found.columns(), found.target_columns()
-    cards = []
-    for i, (similarity, other) in zip(order, _nearest(task, ensemble, splits, found, order), strict=True):
+    names, clean, cards = task.graphs.names or (), ensemble.config.clean, []
+
+    @cache
+    def training(fold: int) -> TrainingMolecules:
+        return TrainingMolecules.of([names[j] for j in splits[fold].train.tolist()], clean)
+
+    for i in order:
+        ((similarity, other),) = nearest([found.smiles[i]], training(found.folds[i] if found.folds else 0), clean)
         wanted = "; ".join(f"{escape(name)} {_value(values[i])}" for name, values in targets.items())
         got = "; ".join(f"{escape(name)} {_value(values[i])}" for name, values in columns.items())
         cards.append(
@@ -322,28 +326,11 @@ def _worst(task: Task, ensemble: Ensemble, splits: Sequence[Split], found: Predi
             f"<div>{_picture(found.smiles[i])}</div><div>{_picture(other)}"
             f"<div class='soft'>nearest training molecule, similarity {similarity:.2f}</div></div></div></article>"
         )
-    note = "Similarity is that of Morgan fingerprints (Tanimoto): 1 for the same fingerprint, 0 for nothing in common."
-    return f'<h2>The worst predictions</h2><p class="soft">{note}</p><div class="worst">{"".join(cards)}</div>'
+    return "".join(cards)
 
 
 def _value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else escape(str(value)) or "unknown"
-
-
-def _nearest(
-    task: Task, ensemble: Ensemble, splits: Sequence[Split], found: Predictions, order: list[int]
-) -> list[tuple[float, str]]:
-    """Return the nearest training molecules of the networks that predicted the molecules `order`."""
-    names, clean = task.graphs.names, ensemble.config.clean
-    assert names is not None
-    stored: dict[int, TrainingMolecules] = {}
-    result = []
-    for i in order:
-        fold = found.folds[i] if found.folds else 0
-        if fold not in stored:
-            stored[fold] = TrainingMolecules.of([names[j] for j in splits[fold].train.tolist()], clean)
-        result.append(nearest([found.smiles[i]], stored[fold], clean)[0])
-    return result
 
 
 def _picture(smiles: str) -> str:

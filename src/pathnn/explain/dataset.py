@@ -1,24 +1,34 @@
-"""Explain all graphs of a dataset: find the paths that raise or lower the prediction, and test their scores."""
+"""Explain runs: a graph, or all graphs of a dataset by the paths that raise or lower the prediction."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from pathnn import __version__
 from pathnn.explain.attribution import WeightedBatch, explain_graphs, reference_inputs
 from pathnn.explain.explanation import Explanation, PathScore
-from pathnn.explain.subject import ExplainedGraph, ExplainedOutput
+from pathnn.explain.subject import (
+    ExplainedGraph,
+    ExplainedOutput,
+    choose_answer,
+    output_names,
+    read_reference,
+    read_subjects,
+)  # fmt: skip
+from pathnn.files import write_csv
+from pathnn.inference.predictor import load_runs
 from pathnn.nn import PathNN
 from pathnn.plots.page import LINES
+from pathnn.training.ensemble import combine
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -145,6 +155,55 @@ def explain_dataset(
     return summaries
 
 
+class RunExplainer:
+    """Explain the mean output of the networks of a run by the paths of graphs of `data`.
+
+    `problems` has the rows that cannot be read, and `made_by` names the run on pages.
+    """
+
+    def __init__(self, run: Path, data: str, *, smiles: str | None = None, device: str = "cpu") -> None:
+        self.trained, self.run, self.data, self.smiles, self.device = load_runs(run), run, data, smiles, device
+        self.models = [one.model for one in self.trained.members if isinstance(one.model, PathNN)]
+        if not self.models:
+            kind = self.trained.config.model
+            raise ValueError(f"{run} is a {kind}, whose paths cannot be explained: expected a PathNN.")
+        self.networks, self.problems = len(self.models), list[str]()
+        self.several = f"; the mean of {self.networks} networks" if self.networks > 1 else ""
+        self.made_by = f"{run}{self.several}; explained by pathnn {__version__}"
+
+    def explain(self, subject: ExplainedGraph, output: str | None = None) -> tuple[ExplainedOutput, Explanation, str]:
+        """Return an output, its explanation in its unit, and the meaning of the reference value in words."""
+        signature, (first, *_) = self.trained.signature, self.trained.members
+        outputs = torch.stack([subject.outputs(one) for one in self.trained.members])
+        together = combine(outputs.unsqueeze(1), signature.target)[0]
+        answer = choose_answer(signature, together, output, networks=self.networks)
+        others, reference = read_reference(first, self.run, self.data, smiles=self.smiles)
+        models = [model.to(self.device) for model in self.models]
+        inputs = inputs_of(models, others, self.device)
+        (found,) = explain_mean(models, [subject.data.to(self.device)], answer.number, inputs)
+        return answer, found.rescaled(answer.factor, answer.shift).renumbered(subject.order), reference
+
+    def explain_all(self, output: str | None = None) -> tuple[list[OutputSummary], str]:
+        """Return summaries of one or all outputs for all graphs, and the meaning of the reference value in words."""
+        signature, (first, *_) = self.trained.signature, self.trained.members
+        names, none = output_names(signature) if output is None else [output], torch.zeros(signature.out_channels)
+        answers = [choose_answer(signature, none, name, networks=self.networks) for name in names]
+        others, reference = read_reference(first, self.run, self.data, smiles=self.smiles)
+
+        def readable() -> Iterator[ExplainedGraph]:
+            for one in read_subjects(first, self.data, smiles=self.smiles):
+                if isinstance(one, str):
+                    self.problems.append(one)
+                else:
+                    yield one
+
+        found = explain_dataset(self.models, readable(), answers, others, device=self.device)
+        if not found[0].graphs:
+            why = (self.problems or ["it is empty"])[0]
+            raise ValueError(f"{self.data} has no graph that can be explained: {why}")
+        return found, reference
+
+
 def inputs_of(
     models: Sequence[PathNN], reference: Sequence[ExplainedGraph], device: str = "cpu"
 ) -> list[Tensor | None]:
@@ -206,17 +265,16 @@ def _ranks(batch: WeightedBatch, explained: Sequence[Explanation], gradients: An
     return rank, number
 
 
-def patterns_csv(summaries: Sequence[OutputSummary]) -> str:
-    """Return the patterns of all outputs as the text of a CSV file, the largest mean score first."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("output", "path", "length", "graphs", "occurrences", "mean", "std", "total", "example"))
+def write_patterns(path: Path, summaries: Sequence[OutputSummary]) -> None:
+    """Write a CSV with the patterns of all outputs, the largest mean score first."""
+    names = ("output", "path", "length", "graphs", "occurrences", "mean", "std", "total", "example")
+    rows = []
     for summary in summaries:
         for one in sorted(summary.patterns.values(), key=lambda one: -one.mean):
             numbers = (f"{value:.6g}" for value in (one.mean, one.std, one.total))
             place = one.examples[0][1].place
-            writer.writerow((summary.output.name, one.text, one.length, one.graphs, one.occurrences, *numbers, place))
-    return text.getvalue()
+            rows.append((summary.output.name, one.text, one.length, one.graphs, one.occurrences, *numbers, place))
+    write_csv(path, names, rows)
 
 
 def draw_curves(summary: OutputSummary) -> Figure:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -11,36 +10,28 @@ from string import Template
 from pathnn.explain.dataset import OutputSummary, Pattern, draw_curves
 from pathnn.explain.explanation import Explanation, PathScore
 from pathnn.explain.pictures import LESS, MORE, Picture, hex_color
+from pathnn.explain.subject import ExplainedGraph, ExplainedOutput
 from pathnn.plots.page import svg
 
 PICTURES, MOST_DESCRIPTORS = 24, 8
 """The largest number of paths with a picture, and of descriptors with a row."""
 
-Parts = Sequence[tuple[str, float]]
-"""Names and scores of parts of a prediction."""
-
-
-@dataclass(frozen=True)
-class Heading:
-    """The texts of a page: the graph, the output and its meaning, the model, and the meaning of the reference value."""
-
-    title: str
-    output: str
-    answer: str
-    made_by: str
-    reference: str = "the output without any path"
-
 
 def explanation_page(
-    heading: Heading, found: Explanation, picture: Picture, *, top: int = 12, descriptors: Parts = ()
+    subject: ExplainedGraph, answer: ExplainedOutput, found: Explanation, reference: str, made_by: str, *, top: int = 12
 ) -> str:
     """Return the page of one graph, with the `top` paths of the largest scores.
 
-    `descriptors` has the names and scores of descriptors.
+    `reference` is the meaning of the reference value in words, and `made_by` names the model.
     """
+    picture, descriptors = subject.picture, subject.descriptor_parts(found)
     ranked = found.ranked()
     most = abs(ranked[0].score) if ranked else 0.0
-    rows = [_row(path, picture, most, drawn=i < PICTURES) for i, path in enumerate(ranked[:top])]
+    rows = []
+    for i, path in enumerate(ranked[:top]):
+        words, small = escape(picture.words(path)), _draw_path(path, picture) if i < PICTURES else ""
+        entries = f'<td class="path">{words}</td><td>{small}</td><td class="number">{path.length}</td>'
+        rows.append(f"<tr>{entries}{_number(path.score)}{_bar(path.score, most)}</tr>")
     if others := ranked[top:]:
         score = sum(path.score for path in others)
         rows.append(f'<tr><td colspan="3">the other {len(others):,}</td>{_number(score)}<td></td></tr>')
@@ -49,12 +40,12 @@ def explanation_page(
     parts += [(f"descriptors of the {picture.whole}", found.descriptors)] if len(found.descriptor_scores) else []
     vertices, edges = found.vertex_scores().tolist(), found.edge_scores()
     text = {
-        "title": heading.title, "output": heading.output, "made_by": heading.made_by, "reference": heading.reference,
-        "answer": f", {heading.answer}" if heading.answer else "", "vertices": picture.vertices, "edges": picture.edges,
+        "title": subject.title, "output": answer.name, "made_by": f"{subject.place}; {made_by}", "reference": reference,
+        "answer": f", {answer.words}" if answer.words else "", "vertices": picture.vertices, "edges": picture.edges,
         "whole": picture.whole, "deepest": f"{max(map(abs, (*vertices, *edges.values())), default=0.0):.2g}",
         "prediction": f"{found.prediction:.4g}", "baseline": f"{found.baseline:.4g}", "rest": f"{found.rest:+.2g}",
     }  # fmt: skip
-    shown = [*descriptors[:MOST_DESCRIPTORS]]
+    shown = descriptors[:MOST_DESCRIPTORS]
     if rest := descriptors[MOST_DESCRIPTORS:]:
         shown.append((f"the other {len(rest):,}", sum(score for _, score in rest)))
     return _fill(
@@ -84,7 +75,7 @@ def _number(score: float) -> str:
     return f'<td class="number">{score:+#.3g}</td>'
 
 
-def _bars(parts: Parts) -> str:
+def _bars(parts: Sequence[tuple[str, float]]) -> str:
     most = max((abs(score) for _, score in parts), default=0.0)
     rows = (f"<tr><td>{escape(name)}</td>{_number(score)}{_bar(score, most)}</tr>" for name, score in parts)
     return "\n".join(rows)
@@ -95,18 +86,10 @@ def _draw_path(path: PathScore, picture: Picture) -> str:
     return picture.draw(vertices, edges, numbers=False)
 
 
-def _row(path: PathScore, picture: Picture, most: float, *, drawn: bool) -> str:
-    small = _draw_path(path, picture) if drawn else ""
-    return (
-        f'<tr><td class="path">{escape(picture.words(path))}</td><td>{small}</td><td class="number">{path.length}</td>'
-        f"{_number(path.score)}{_bar(path.score, most)}</tr>"
-    )
-
-
-def dataset_page(summaries: Sequence[OutputSummary], heading: Heading, *, top: int = 12) -> str:
+def dataset_page(summaries: Sequence[OutputSummary], title: str, reference: str, made_by: str, *, top: int = 12) -> str:
     """Return the page of a dataset, with the `top` paths that raise each output and the `top` that lower it."""
-    sections = "\n".join(_section(summary, heading.reference, top) for summary in summaries)
-    return _fill("dataset.html", {"title": heading.title, "made_by": heading.made_by}, sections=sections)
+    sections = "\n".join(_section(summary, reference, top) for summary in summaries)
+    return _fill("dataset.html", {"title": title, "made_by": made_by}, sections=sections)
 
 
 def _section(summary: OutputSummary, reference: str, top: int) -> str:
@@ -126,7 +109,7 @@ def _section(summary: OutputSummary, reference: str, top: int) -> str:
         "section.html",
         text,
         hidden="" if summary.descriptors else "hidden",
-        atoms=_patterns(summary.ranked(summary.atoms), "kind"),
+        atoms=_patterns(summary.ranked(summary.atoms)),
         raising=_patterns(raising),
         lowering=_patterns(lowering),
         areas=areas,
@@ -134,22 +117,17 @@ def _section(summary: OutputSummary, reference: str, top: int) -> str:
     )
 
 
-def _patterns(shown: Sequence[Pattern], name: str = "path") -> str:
-    most = max((abs(one.mean) for one in shown), default=0.0)
-    names = (name, "graphs", "occurrences", "mean", "spread", "", "largest examples")
-    head = "".join(f'<th class="{"number" if 0 < i < 5 else ""}">{name}</th>' for i, name in enumerate(names))
-    rows = "\n".join(_pattern(one, most) for one in shown)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def _pattern(one: Pattern, most: float) -> str:
-    examples = []
-    for _, graph, path in one.examples:
-        title = escape(f"{graph.title} ({graph.place}): {path.score:+.3g}")
-        examples.append(f'<span class="example" title="{title}">{_draw_path(path, graph.picture)}</span>')
-    numbers = (f"{one.graphs:,}", f"{one.occurrences:,}", f"{one.mean:+#.3g}", f"{one.std:#.2g}")
-    columns = "".join(f'<td class="number">{number}</td>' for number in numbers)
-    return (
-        f'<tr><td class="path">{escape(one.text)}</td>{columns}{_bar(one.mean, most)}'
-        f'<td class="examples">{"".join(examples)}</td></tr>'
-    )
+def _patterns(shown: Sequence[Pattern]) -> str:
+    most, rows = max((abs(one.mean) for one in shown), default=0.0), []
+    for one in shown:
+        examples = ""
+        for _, graph, path in one.examples:
+            title = escape(f"{graph.title} ({graph.place}): {path.score:+.3g}")
+            examples += f'<span class="example" title="{title}">{_draw_path(path, graph.picture)}</span>'
+        numbers = (f"{one.graphs:,}", f"{one.occurrences:,}", f"{one.mean:+#.3g}", f"{one.std:#.2g}")
+        columns = "".join(f'<td class="number">{number}</td>' for number in numbers)
+        rows.append(
+            f'<tr><td class="path">{escape(one.text)}</td>{columns}{_bar(one.mean, most)}'
+            f'<td class="examples">{examples}</td></tr>'
+        )
+    return "\n".join(rows)
