@@ -332,3 +332,15 @@ def test_a_model_draws_paths_in_each_training_call_and_the_same_in_evaluation() 
     assert fixed.config == model.config
     with pytest.raises(ValueError, match="max_paths_per_source=0: expected an integer"):
         PathNN(4, 8, 2, collection="ap", k=3, max_paths_per_source=0)
+
+
+def test_a_model_of_directed_paths_follows_the_direction_of_edges():
+    one_way = torch.tensor([[0, 1, 2, 0], [1, 2, 3, 2]])
+    x = torch.rand(4, 3)
+    model = PathNN(3, 8, 2, collection="ap", k=2, directed=True).eval()
+    expected = model(x, trie=extract_paths(one_way, 4, collection="ap", k=2, directed=True))
+    assert torch.equal(model(x, one_way), expected)
+    assert not torch.allclose(model(x, torch.cat([one_way, one_way.flip(0)], dim=1)), expected)
+    assert PathNN.from_config(model.config.to_dict()).path_options.directed
+    with pytest.raises(ValueError, match="directed=True"):
+        PathNN(3, 8, 2, collection="ap", k=2)(x, one_way)

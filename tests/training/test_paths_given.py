@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,21 @@ def test_paths_without_the_distances_that_the_model_reads_are_made_again() -> No
     tries = make_loaders(bare, config, build_model(config, task), device="cpu").task.graphs.tries
     assert isinstance(tries, RaggedTries)
     assert tries.distance is not None
+
+
+def test_a_run_follows_directed_edges(tmp_path: Path) -> None:
+    task, config = tiny_task(), tiny_config(options={"hidden_channels": 8, "directed": True})
+    edge_index = task.graphs.edge_index
+    down = edge_index[0] < edge_index[1]
+    graphs = PackedGraphs.from_edges(
+        [data.edge_index[:, data.edge_index[0] < data.edge_index[1]] for data in task.graphs],
+        task.graphs.node_ptr.diff(),
+    )
+    assert 0 < graphs.num_edges == int(down.sum()) < edge_index.size(1)
+    plain = {"x": task.graphs.x, "y": task.graphs.y}
+    task = replace(task.with_graphs(replace(graphs, **plain)), edge_features=None)
+    result = run(config, tmp_path / "run", task=task)
+    trained = load_model(str(tmp_path / "run" / "model.safetensors"))
+    assert result["epochs"] == config.epochs
+    assert trained.model.config.directed
+    assert torch.isfinite(predict(trained, task)).all()

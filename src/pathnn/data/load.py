@@ -69,7 +69,7 @@ def load_data(
             with train and test, or with dates; None: at random. Copies of a molecule stay together.
         split_seed: gives another split for each seed.
         splits: a CSV with the split (`write_split` writes it), instead of `split_by` and `split_seed`.
-        vocabulary: the codes of the TU data that a model was trained on (`facts.vocabulary`), for reading other data.
+        vocabulary: the codes of the TU data of a trained model (`signature.vocabulary`), for reading other data.
         descriptors: numbers that describe each molecule of a table, as `graphs.graph_attr`: "rdkit" (2D descriptors),
             "morgan" (logarithms of Morgan counts), or the names of numeric columns; what a model was trained on is in
             `signature.descriptors`.
@@ -214,6 +214,8 @@ def task_from_graphs(
     task = task_from_graphs(replace(graphs, y=torch.arange(10) % 2), name="pairs")
     ```
     """
+    if not isinstance(graphs, PackedGraphs):
+        raise DataError(f"graphs is a {type(graphs).__name__}: expected PackedGraphs, from from_pyg or from_networkx.")
     graphs = with_ones(graphs) if graphs.x is None else graphs
     given = graphs.y
     kind = kind or guess_kind(given)

@@ -274,6 +274,7 @@ class PackedGraphs:
         max_paths_per_source: int | None = None,
         seed: int = 0,
         max_paths: int | None = None,
+        directed: bool = False,
         store: bool = True,
     ) -> PackedGraphs:
         """Extract the paths of `collection` up to length `k`; `extract_paths` explains the options.
@@ -284,7 +285,7 @@ class PackedGraphs:
         from pathnn.data.paths import BatchPaths, build_paths
         from pathnn.paths.options import DEFAULT_MAX_PATHS, PathOptions
 
-        options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths)
+        options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths, directed)
         if store:
             return replace(self, tries=build_paths(self, options))
         options = replace(options, max_paths=DEFAULT_MAX_PATHS if max_paths is None else max_paths)

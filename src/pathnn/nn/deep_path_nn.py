@@ -101,6 +101,7 @@ class DeepPathNN(PathModel):
         edge_channels: int | tuple[int, ...] | None = None,
         distances: bool | None = None,
         extend: bool = False,
+        directed: bool = False,
         norm: Literal["batch"] | None = "batch",
         readout: ReadoutName | None = "sum",
         head: HeadName | None = "mlp",
@@ -116,8 +117,8 @@ class DeepPathNN(PathModel):
             k=k, num_layers=num_layers, read_paths=read_paths, message_passing=message_passing,
             feed_forward=feed_forward, virtual_node=virtual_node, walk_length=walk_length, activation=activation,
             prefixes=prefixes, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels,
-            distances=distances, extend=extend, norm=norm, readout=readout, head=head, dropout=dropout,
-            graph_channels=graph_channels,
+            distances=distances, extend=extend, directed=directed, norm=norm, readout=readout, head=head,
+            dropout=dropout, graph_channels=graph_channels,
         )  # fmt: skip
         if prefixes and max_paths_per_source is not None:
             raise ValueError("prefixes=True: expected max_paths_per_source=None, a sample lacks prefixes of its paths.")

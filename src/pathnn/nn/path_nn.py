@@ -38,17 +38,18 @@ class PathModelConfig(ModelConfig):
     k: int
     distances: bool | None = None
     extend: bool = False
+    directed: bool = False
 
     def __post_init__(self) -> None:
         paths = self.paths
-        for name in ("k", "distances", "extend"):
+        for name in ("k", "distances", "extend", "directed"):
             object.__setattr__(self, name, paths.__dict__[name])
         super().__post_init__()
 
     @property
     def paths(self) -> PathOptions:
         """Return the options of the paths that the model reads."""
-        return PathOptions(self.collection, self.k, self.distances, self.extend)
+        return PathOptions(self.collection, self.k, self.distances, self.extend, directed=self.directed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,6 +243,7 @@ class PathNN(PathModel):
             ignore edge features.
         distances: whether tokens have the distance to the source; None for the default of the collection.
         extend: whether paths are extended by dummy tokens.
+        directed: whether the paths of `edge_index` follow the direction of edges; a given `trie` is read as it is.
         norm, normalize, phi: see `PathConv`.
         aggregation: "sum", "mean", "max" or "attention" over the paths of a vertex, or an aggregation of PyG.
         cell: "lstm", "gru", "mingru", a subclass of `PathCell`, or a cell. In `config`, a cell or aggregation without a
@@ -279,6 +281,7 @@ class PathNN(PathModel):
         edge_channels: int | tuple[int, ...] | None = None,
         distances: bool | None = None,
         extend: bool = False,
+        directed: bool = False,
         norm: NormName | None = "batch",
         normalize: bool = False,
         phi: PhiName = "relu",
@@ -296,9 +299,9 @@ class PathNN(PathModel):
         config = PathNNConfig(
             in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels, collection=collection,
             k=k, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels, distances=distances,
-            extend=extend, norm=norm, normalize=normalize, phi=phi, readout=readout, head=head, dropout=dropout,
-            graph_channels=graph_channels, aggregation=aggregation if isinstance(aggregation, str) else "custom",
-            cell=cell if isinstance(cell, str) else "custom",
+            extend=extend, directed=directed, norm=norm, normalize=normalize, phi=phi, readout=readout, head=head,
+            dropout=dropout, graph_channels=graph_channels, cell=cell if isinstance(cell, str) else "custom",
+            aggregation=aggregation if isinstance(aggregation, str) else "custom",
         )  # fmt: skip
         super().__init__(config, max_paths_per_source=max_paths_per_source, seed=seed)
         width, k, dropout = config.hidden_channels, config.k, config.dropout
@@ -416,7 +419,12 @@ class PathLayer(nn.Module):
         self.network.encoder = nn.Identity()
 
     def forward(
-        self, x: Tensor, edge_index: Tensor | None, edge_attr: Tensor | None = None, *, trie: PathTrie | None = None
+        self,
+        x: Tensor,
+        edge_index: Tensor | None = None,
+        edge_attr: Tensor | None = None,
+        *,
+        trie: PathTrie | None = None,
     ) -> Tensor:
         """Return the next representations of all vertices."""
         return self.network.embed(x, edge_index, edge_attr=edge_attr, trie=trie)

@@ -238,14 +238,15 @@ def save_model(path: Path, trained: TrainedModel, weights: Mapping[str, Tensor] 
         write_tensors(path, tensors, kind=MODEL, version=MODEL_VERSION, meta=meta)
 
 
-def load_model(path: Path) -> TrainedModel:
+def load_model(path: Path | str) -> TrainedModel:
     """Read a model that `save_model` wrote. A file from a stranger cannot execute code.
 
     ```python
-    trained = load_model(Path("run/model.safetensors"))
+    trained = load_model("run/model.safetensors")
     trained.model, trained.config, trained.val_score
     ```
     """
+    path = Path(path)
     with _reading(path):
         model, meta = read_model(path)
         config = RunConfig.from_dict(meta["config"])

@@ -199,7 +199,7 @@ def with_paths(graphs: PackedGraphs, model: Model, device: torch.device | str) -
 
 def path_arguments(model: PathModel) -> dict[str, Any]:
     """Return the arguments of `PackedGraphs.with_paths` for the paths that a model reads."""
-    names = ("collection", "k", "distances", "extend", "max_paths_per_source")
+    names = ("collection", "k", "distances", "extend", "max_paths_per_source", "directed")
     return {name: vars(model.path_options)[name] for name in names}
 
 
@@ -209,7 +209,7 @@ def has_paths(graphs: PackedGraphs, model: Model) -> bool:
         return False
     has, reads = path_options(graphs.tries), model.path_options
     kept = has.max_paths_per_source if reads.max_paths_per_source is None else reads.max_paths_per_source
-    return has.difference(replace(reads, max_paths_per_source=kept)) is None
+    return has.difference(replace(reads, max_paths_per_source=kept, directed=has.directed)) is None
 
 
 def own_share(batches: list[Tensor], rank: int, world_size: int) -> Iterator[tuple[Tensor, float]]:
