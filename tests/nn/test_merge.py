@@ -55,6 +55,11 @@ def test_copies_of_a_graph_are_computed_once() -> None:
         assert merged.trie.num_entries < trie.length(merged.trie.length).num_entries / 40
 
 
+def test_equal_rows_are_one_class() -> None:
+    classes, first = merge_rows(torch.tensor([[1, 2], [0, 0], [1, 2]]))
+    assert (classes.tolist(), first.tolist()) == ([0, 1, 0], [0, 1])
+
+
 def test_gradients_and_numbers_are_not_merged() -> None:
     from pathnn.nn.merge import can_merge
 

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from pathnn.explain.explanation import Explanation
 from pathnn.nn import PathNN
-from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader, Shared
+from pathnn.nn.backends.base import Budget, EdgeTypes, PathReader, Shared, divide_by_counts
 from pathnn.nn.encoders import check_features
-from pathnn.nn.path_lstm import Edges, PathRNN, divide_by_paths
+from pathnn.nn.path_lstm import Edges, PathRNN
 from pathnn.nn.readout import Readout, join_graph_attr
 from pathnn.paths.csr import check_edge_index
 from pathnn.paths.extract import extract_paths
@@ -49,7 +49,7 @@ class WeightedPaths(PathReader):
         rows = self.lstm.path_representations(h, trie, edges)
         rows = rows * self.weights[trie.length - 1].unsqueeze(1)
         sums = rows.new_zeros(trie.num_nodes, rows.size(1)).index_add(0, trie.source, rows)
-        return divide_by_paths(sums, trie) if self.lstm.aggregation == "mean" else sums
+        return divide_by_counts(sums, trie.source) if self.lstm.aggregation == "mean" else sums
 
 
 STEPS = (16, 32, 64, 128, 256)

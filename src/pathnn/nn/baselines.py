@@ -109,10 +109,9 @@ class Baseline(GraphModel):
 
 
 class SelfLoops(nn.Module):
-    """Replace all self-loops of a graph by one per vertex; its features are the mean of those of the edges to it.
+    """Replace self-loops by one per vertex, with the mean features of the edges to it, as PyG's layers do by default.
 
-    PyG's GCN and GAT layers do this by default, in every layer. With `replace=False`, for graphs without loops, shapes
-    do not depend on the values of `edge_index`, as a CUDA graph needs it.
+    With `replace=False`, for graphs without loops, shapes do not depend on values, as a CUDA graph needs it.
     """
 
     def __init__(self, *, replace: bool = True) -> None:

@@ -108,10 +108,7 @@ class PathBlock(nn.Module):
 
 
 class VirtualNode(nn.Module):
-    """Add to each vertex a vector of its graph, which reads the mean of the vertices before.
-
-    Each call gets the vectors that the call before returned, None at first.
-    """
+    """Add a vector per graph to its vertices, and read their mean; a call gets the vectors of the last one, or None."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()

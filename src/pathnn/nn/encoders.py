@@ -147,13 +147,7 @@ def make_encoder(
 
 
 def check_features(x: Any) -> None:
-    """Raise `ValueError` unless `x` is a tensor.
-
-    >>> check_features(None)
-    Traceback (most recent call last):
-    ...
-    ValueError: x is None: expected a tensor with a row for each vertex. ...
-    """
+    """Raise `ValueError` unless `x` is a tensor with a row for each vertex."""
     if not isinstance(x, Tensor) or x.dim() not in (1, 2):
         came = "None" if x is None else f"a {type(x).__name__}"
         came += f" of shape {tuple(x.shape)}" if isinstance(x, Tensor) else ""
@@ -165,10 +159,7 @@ def check_features(x: Any) -> None:
 
 
 def check_categories(x: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Return categorical features as `[n, len(sizes)]`, int64; raise `ValueError` if they are invalid.
-
-    Values are checked only on a CPU.
-    """
+    """Return categories as `[n, len(sizes)]`, int64; raise `ValueError` if invalid (values: only on a CPU)."""
     if x.is_floating_point() or x.is_complex():
         raise ValueError(f"categorical features: expected integers, got {x.dtype}. Convert them with .long().")
     columns = x.unsqueeze(1) if x.dim() == 1 else x

@@ -198,15 +198,7 @@ class GraphModel(nn.Module):
 
 
 def read_out(readout: nn.Module, h: Tensor, batch: Tensor | None, batch_size: int | None) -> Tensor:
-    """Call a readout: a `Readout`, an aggregation of PyG, or a custom module.
-
-    A custom module is called as `readout(h, batch)`, with `batch_size=` if it takes that.
-
-    >>> import torch
-    >>> from torch_geometric.nn import MaxAggregation
-    >>> read_out(MaxAggregation(), torch.tensor([[1.0], [3.0], [5.0]]), torch.tensor([0, 0, 1]), None).tolist()
-    [[3.0], [5.0]]
-    """
+    """Call a readout, an aggregation of PyG, or a custom module, with `batch_size=` if it takes that."""
     kind = getattr(readout, "_orig_mod", readout)  # what torch.compile has wrapped
     sizes: dict[str, int | None] = {"batch_size": batch_size}
     if not isinstance(kind, Readout):

@@ -39,12 +39,7 @@ def merged_vertices(model: PathNN, x: Tensor, edge_attr: Tensor | None, trie: Pa
 
 
 def merge_rows(rows: Tensor) -> tuple[Array, Array]:
-    """Return the class of each row of integers, numbered from 0, and the first row of each class.
-
-    >>> classes, first = merge_rows(torch.tensor([[1, 2], [0, 0], [1, 2]]))
-    >>> classes.tolist(), first.tolist()
-    ([0, 1, 0], [0, 1])
-    """
+    """Return the class of each row of integers, numbered from 0, and the first row of each class."""
     keys = np.zeros(len(rows), dtype=np.int64)
     for column in (rows if rows.dim() == 2 else rows[:, None]).t().numpy():
         keys = _pairs(keys, column - column.min(initial=0))
@@ -52,10 +47,7 @@ def merge_rows(rows: Tensor) -> tuple[Array, Array]:
 
 
 class MergedLength(NamedTuple):
-    """The paths of one length that end at one vertex of each class after the layer.
-
-    `before` is the class of these vertices before the layer, and `after` the class of every vertex after it.
-    """
+    """Paths that end at a vertex of each class: its class `before` the layer, and that of all vertices `after` it."""
 
     before: Tensor
     trie: LengthTrie

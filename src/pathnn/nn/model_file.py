@@ -25,11 +25,7 @@ MODEL, MODEL_VERSION = "pathnn-model", 1
 
 
 def describe(model: PathModel | Baseline) -> dict[str, Any]:
-    """Return the class and the config of a model as plain values.
-
-    >>> describe(Baseline("gin", 3, 8, 2))["class"]
-    'Baseline'
-    """
+    """Return the class and the config of a model as plain values."""
     return {"class": type(model).__name__, "config": model.config.to_dict()}
 
 

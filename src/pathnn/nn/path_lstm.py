@@ -88,7 +88,7 @@ class PathRNN(PathReader):
         """Aggregate the representations of the paths in `trie` at their sources: `[num_nodes, channels]`."""
         if self.aggr is None:
             out = self._run(h, trie, edges, summed=True)
-            return divide_by_paths(out, trie) if self.aggregation == "mean" else out
+            return base.divide_by_counts(out, trie.levels[-1].vertex) if self.aggregation == "mean" else out
         order = trie.source.argsort(stable=True)  # some aggregations need it, and sums have a fixed order
         rows = self._run(h, trie, edges, summed=False).index_select(0, order)
         out = self.aggr(rows, trie.source.index_select(0, order), dim_size=trie.num_nodes)
@@ -335,8 +335,3 @@ def check_rows(
         raise ValueError(f"the trie names edge {int(edge.max())}, but there are features of {num_edges} edges.")
     if num_distances is not None and distance is not None and int(distance.max()) >= num_distances:
         raise ValueError(f"the trie has distance {int(distance.max())}, but the table has {num_distances} rows.")
-
-
-def divide_by_paths(sums: Tensor, trie: LengthTrie) -> Tensor:
-    """Return the means over the paths of each vertex, given their sums, `[num_nodes, d]`."""
-    return base.divide_by_counts(sums, trie.levels[-1].vertex)

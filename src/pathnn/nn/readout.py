@@ -81,11 +81,6 @@ class GraphScale(nn.Module):
 
     After `fit`, values are clipped to 6 deviations, and features that are constant in the training graphs are 0. NaN
     and infinities become 0, the mean. Before `fit`, only they change.
-
-    >>> scale = GraphScale(2)
-    >>> scale.fit(torch.tensor([[1.0, 5.0], [3.0, 5.0]]))
-    >>> scale(torch.tensor([[4.0, 7.0], [torch.nan, 5.0], [1e9, 5.0]])).tolist()
-    [[2.0, 0.0], [0.0, 0.0], [6.0, 0.0]]
     """
 
     mean: Tensor
@@ -99,10 +94,7 @@ class GraphScale(nn.Module):
         self.register_buffer("limit", torch.tensor(1e30))
 
     def fit(self, graph_attr: Tensor, *, counts: int = 0) -> None:
-        """Use the mean and deviation of training graphs, `[graphs, channels]`; skip NaN and infinities.
-
-        The first `counts` features are multiplied by `COUNTS`.
-        """
+        """Use the statistics of training graphs, without NaN and infinities; the first `counts` get `COUNTS`."""
         values = graph_attr.double()
         values = torch.where(values.isfinite(), values, torch.nan)
         mean = values.nanmean(dim=0)

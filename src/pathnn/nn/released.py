@@ -1,19 +1,4 @@
-"""Read the trained models of the authors.
-
-Their names of tensors, and ours:
-
-theirs                                              ours
-lstm.*  (again as convs.{i}.rnn.*)                  lstm.*
-distance_encoder.weight           (AP)              lstm.distance_encoder.weight
-linear1.*, linear2.*              (if trained)      head.linear1.*, head.linear2.*
-feature_encoder.{0,1,3,4}.*       (TUDatasets)      encoder.{0,1,3,4}.*
-feature_encoder.{0,2}.*           (synthetic)       encoder.{0,2}.*
-feature_encoder.weight            (ZINC)            encoder.embeddings.0.weight
-feature_encoder.atom_embedding_list.{j}.weight      encoder.embeddings.{j}.weight
-bond_encoder.weight, .bond_embedding_list.{j}.*     edge_encoder.embeddings.{j}.weight
-convs.{i}.bn.*                                      convs.{i}.norm.*
-convs.{i}.nn.{j}.*                (molecules)       convs.{i}.phi.{j + 1}.*
-"""
+"""Read the trained models of the authors."""
 
 from __future__ import annotations
 
@@ -36,17 +21,18 @@ if TYPE_CHECKING:
 StateDict = Mapping[str, Tensor]
 
 _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (r"lstm\.(.+)", r"lstm.\1"),
-    (r"distance_encoder\.weight", r"lstm.distance_encoder.weight"),
-    (r"(linear[12]\..+)", r"head.\1"),
-    (r"feature_encoder\.(\d+\..+)", r"encoder.\1"),
-    (r"feature_encoder\.weight", r"encoder.embeddings.0.weight"),
+    (r"lstm\.(.+)", r"lstm.\1"),  # again as convs.{i}.rnn.*
+    (r"distance_encoder\.weight", r"lstm.distance_encoder.weight"),  # AP
+    (r"(linear[12]\..+)", r"head.\1"),  # if trained
+    (r"feature_encoder\.(\d+\..+)", r"encoder.\1"),  # TUDatasets, and synthetic graphs
+    (r"feature_encoder\.weight", r"encoder.embeddings.0.weight"),  # ZINC
     (r"feature_encoder\.atom_embedding_list\.(\d+)\.weight", r"encoder.embeddings.\1.weight"),
     (r"bond_encoder\.weight", r"edge_encoder.embeddings.0.weight"),
     (r"bond_encoder\.bond_embedding_list\.(\d+)\.weight", r"edge_encoder.embeddings.\1.weight"),
     (r"convs\.(\d+)\.bn\.(.+)", r"convs.\1.norm.\2"),
     (r"convs\.(\d+)\.nn\.(\d+)\.(.+)", lambda m: f"convs.{m[1]}.phi.{int(m[2]) + 1}.{m[3]}"),  # phi begins with dropout
 )
+"""The names of the authors' tensors, and ours."""
 
 
 def load_released(

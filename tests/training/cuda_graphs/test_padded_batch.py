@@ -46,6 +46,10 @@ def test_little_of_a_shape_is_padding():
     assert sum(map(shapes[-1].holds, batches_of(sizes, 32, 1000))) > 980
 
 
+def test_graphs_of_equal_size_have_one_shape():
+    assert PaddedShape.shapes(torch.tensor([[3, 6, 3, 6]] * 100), 32) == [PaddedShape(32, 100, 199, (97, 193))]
+
+
 def test_many_graphs_are_not_shuffled_for_every_batch(monkeypatch: pytest.MonkeyPatch):
     shuffled, randperm = [], torch.randperm
     monkeypatch.setattr(torch, "randperm", lambda n, **options: shuffled.append(n) or randperm(n, **options))

@@ -151,9 +151,9 @@ def _triton_installed() -> bool:
 
 
 def on_triton(like: Tensor) -> bool:
-    """Return whether Triton kernels can read a tensor: it is float32 on an NVIDIA GPU, and Triton is installed.
+    """Return whether Triton kernels can read a tensor: float32, NVIDIA GPU, with Triton and not `PATHNN_TRITON=0`.
 
-    `PATHNN_TRITON=0` in the environment turns them off. Call it as `base.on_triton`: tests replace it.
+    Call it as `base.on_triton`: tests replace it.
     """
     if not like.is_cuda or like.dtype != torch.float32:
         return False
@@ -189,11 +189,10 @@ def check_once() -> None:
 
 
 class ProjectedInputs(NamedTuple):
-    """The projected inputs, and `W_hh`; a gate before activation is the sum of one row of each table and of `W_hh h`.
+    """A gate before activation is the sum of one row of each table and of `W_hh h`; None for what is not read.
 
-    Shapes: `vertex` is `[num_nodes, gates * d]`, with the bias added, and one more row for a dummy token; `edge` is
-    `[num_types + 1, gates * d]`, whose last row, zeros, is for "no edge"; `distance` is `[rows, gates * d]`;
-    `recurrent` is `[gates * d, d]`. None for what is not read.
+    Shapes: `vertex` is `[num_nodes, gates * d]`, with the bias, and one more row for a dummy token; `edge` is
+    `[num_types + 1, gates * d]`, with zeros last, "no edge"; `distance` is `[rows, gates * d]`; `recurrent` is `W_hh`.
     """
 
     vertex: Tensor
@@ -203,10 +202,7 @@ class ProjectedInputs(NamedTuple):
 
 
 def project_small(inputs: Inputs, weight_ih: Tensor, channels: int) -> tuple[Tensor | None, Tensor | None]:
-    """Return the projected tables of edges and of distances, which are the same in every layer.
-
-    `W_ih [h; d; e]` is split by columns: one product per vertex, per distance and per edge (or type of edge).
-    """
+    """Return the tables of edges and distances times their columns of `W_ih [h; d; e]`: the same in every layer."""
     edges, distances = inputs
     split = channels if distances is None else 2 * channels
     distance = None if distances is None else F.linear(distances, weight_ih[:, channels:split])
@@ -254,15 +250,12 @@ Piece = list[LevelTokens]
 
 
 def cut(levels: Piece, max_entries: int) -> list[Piece]:
-    """Return pieces of at most `max_entries` entries; one root with its descendants is not cut.
-
-    Entries are sorted by parent, so the descendants of consecutive roots are consecutive in every level.
-    """
+    """Return pieces of at most `max_entries` entries; one root with its descendants is not cut."""
     if max_entries < 1:
         raise ValueError(f"max_entries={max_entries}: expected a positive number of trie entries, or None.")
     if sum(level.num_entries for level in levels) <= max_entries:
         return [levels]
-    starts, roots = _starts(levels), [0]
+    starts, roots = _starts(levels), [0]  # entries are sorted by parent: below some roots, they are consecutive
     entries = starts.sum(dim=0)
     while roots[-1] < entries.numel() - 1:
         last = int(torch.searchsorted(entries, entries[roots[-1]] + max_entries, right=True)) - 1

@@ -24,7 +24,6 @@ from pathnn.nn.cells import PathCell, State, lstm_step
 
 _ONE_DNN = torch._C._has_mkldnn and platform.machine() in ("x86_64", "AMD64")
 
-
 LARGE = 1 << 27
 """Multiplications of a product that take longer than oneDNN compiles, a quarter of a millisecond."""
 
@@ -55,12 +54,8 @@ class Cpu(Levels):
         _backward_block(_inputs(block, tables), Gradients(*map(_array, rows)))
 
     def product(self, a: Tensor, b: Tensor) -> Tensor:
-        """Return `a @ b`: from oneDNN, twice as fast as MKL on AMD's processors, where its compilation pays.
-
-        oneDNN compiles a kernel for each new shape, so it computes full blocks, which all have one shape, and large
-        products.
-        """
-        full = self.block_parents in a.shape
+        """Return `a @ b`: on AMD, oneDNN is twice as fast as MKL, but compiles a kernel for each new shape."""
+        full = self.block_parents in a.shape  # all full blocks have one shape
         if not _ONE_DNN or a.numel() == 0 or not (full or a.numel() * b.size(1) >= LARGE):
             return a @ b
         out: Tensor = torch.ops.mkldnn._linear_pointwise(a, b.t(), None, "none", [], "")
@@ -114,10 +109,8 @@ def _array(tensor: Tensor | None, absent: tuple[int, int] = (0, 0)) -> np.ndarra
 Array = Any
 """A numpy array; a gradient without rows is not wanted."""
 
-
 ENTRIES = 8
 """The number of entries that are computed at a time."""
-
 
 UNROLLED = 128
 """Numbers per iteration of a vectorised and unrolled loop: scratch is padded to a multiple of it."""
@@ -156,10 +149,7 @@ class Gradients(NamedTuple):
 
 @_inline
 def _tanh(x: Any) -> Any:
-    """Compute tanh within 4e-7 by a rational function, which LLVM vectorises.
-
-    The comparisons keep NaN.
-    """
+    """Compute tanh within 4e-7 by a rational function, which LLVM vectorises; the comparisons keep NaN."""
     x = _f(9.02) if x > _f(9.02) else x
     x = _f(-9.02) if x < _f(-9.02) else x
     s = x * x

@@ -39,11 +39,7 @@ class Dense:
 
 
 def dense_path_states(cell: PathCell, h: Tensor, trie: LengthTrie, inputs: Inputs) -> Tensor:
-    """Return the last hidden state of each path, `[num_paths, d]`.
-
-    `h` may have one more row than there are vertices, for the dummy token. A token without an edge (the far end, or
-    next to a dummy) reads zeros.
-    """
+    """Return the last hidden state of each path, `[num_paths, d]`; a token without an edge reads zeros."""
     if trie.num_paths == 0:
         return h[:0]
     rows = list(zip(trie.levels, trie.ancestors(), strict=True))

@@ -33,16 +33,12 @@ from pathnn.paths.trie import LengthTrie
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-
 MOST_KEPT = 1 << 26
 """Numbers of `W_hh h` that are kept for the backward pass, 256 MiB in float32; more are recomputed."""
 
 
 class Block(NamedTuple):
-    """Consecutive parents, the entries below them with their `tokens`, and what these read of their parents.
-
-    `projected`, `[m, gates * d]`, is `W_hh h` of the parents, and `state` has their states, `[m, d]` each.
-    """
+    """Consecutive parents with `projected` (`W_hh h`) and states, and the entries below them with their `tokens`."""
 
     parents: slice
     entries: slice
@@ -118,10 +114,7 @@ class Levels:
         return levels
 
     def forward(self, job: _Job, tables: ProjectedInputs, piece: Piece, out: Tensor) -> list[_Kept]:
-        """Compute the parts of a piece in threads: add their paths to the rows of their sources, or write one row each.
-
-        Returns the parts; with `job.keep`, with the states of their inner entries, and their products if few.
-        """
+        """Write or add up the paths of a piece, in threads; return its parts, with their inner states if `job.keep`."""
         parts = _with_rows(_parts(piece, out), out, summed=job.summed)
         if job.summed:  # each part has its own sums
             parts[1:] = [(part, torch.zeros_like(out)) for part, _ in parts[1:]]
@@ -285,10 +278,7 @@ _Kept = tuple[Piece, list[_Inner] | None]
 
 
 class _Job(NamedTuple):
-    """What one call of `_Run` computes; `keep` says whether the backward pass reads kept states.
-
-    With `prefixes`, the states of all entries are summed (`LengthTrie`).
-    """
+    """The arguments of `_Run`: with `keep`, states are kept for the backward pass; `prefixes` as in `LengthTrie`."""
 
     backend: Levels
     cell: PathCell
@@ -370,10 +360,7 @@ def num_workers(numbers: int) -> int:
 
 
 def run_in_threads(function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-    """Return `[function(part) for part in parts]` without recording gradients, in threads if there are several parts.
-
-    A single part also runs on one core: the threads of a small product mostly wait for each other.
-    """
+    """Return `[function(part) for part in parts]` without gradients, in threads; each part runs on one core."""
     if len(parts) == 1:
         with _one_thread():
             return [function(parts[0])]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,9 +23,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn.modules import module as modules_of_torch
 
 from pathnn.nn.backends.base import Budget, tf32_allowed
-
-if TYPE_CHECKING:
-    from pathnn.nn.graph_model import GraphModel
+from pathnn.nn.graph_model import GraphModel
+from pathnn.nn.path_nn import PathNN
 
 CALLS_BEFORE, MOST_ENTRIES = 3, 1 << 20
 """The calls with a number of graphs before the first capture; larger tries keep the GPU busy without a CUDA graph."""
@@ -75,10 +74,7 @@ def _possible_now(model: GraphModel, inputs: dict[str, Any]) -> bool:
 
 
 def _state(model: GraphModel) -> tuple[Hashable, tuple[bool, ...]] | None:
-    """Return what all captures depend on (modules, options, places of weights, settings), and the modules in training.
-
-    Returns None with hooks. Each call needs this, so modules are walked once, faster than `model.modules()` does.
-    """
+    """Return what captures depend on, and the modules in training, None with hooks; one walk, as each call needs it."""
     if modules_of_torch._global_forward_hooks or modules_of_torch._global_forward_pre_hooks:
         return None
     if modules_of_torch._global_backward_hooks or modules_of_torch._global_backward_pre_hooks:
@@ -122,7 +118,9 @@ class _Captures:
     def __init__(self, model: GraphModel, signature: Hashable) -> None:
         from pathnn.nn.cuda_graphs.padded_modules import can_be_padded
 
-        self.signature, self.possible = signature, _is_plain(model) and can_be_padded(model, vertices=True)  # type: ignore[arg-type]
+        kind = type(model)  # a call must run the methods of the library
+        plain = isinstance(model, PathNN) and kind._vertices is PathNN._vertices and kind.embed is GraphModel.embed
+        self.signature, self.possible = signature, plain and can_be_padded(model, vertices=True)  # type: ignore[arg-type]
         self._seen: Counter[Hashable] = Counter()
         self._slots: dict[Hashable, list[_Slot]] = {}
         self._pool = torch.cuda.graph_pool_handle()
@@ -143,15 +141,6 @@ class _Captures:
         slots = self._slots.setdefault(key, [])
         slot = find_slot(slots, inputs, lambda shape: _Slot(model, inputs, shape, model.training, self._pool))
         return None if slot is None else slot(self, inputs)
-
-
-def _is_plain(model: GraphModel) -> bool:
-    """Return whether the methods that a call runs are those of the library."""
-    from pathnn.nn.graph_model import GraphModel
-    from pathnn.nn.path_nn import PathNN
-
-    own = type(model)
-    return isinstance(model, PathNN) and own._vertices is PathNN._vertices and own.embed is GraphModel.embed
 
 
 class _Slot:

@@ -19,15 +19,7 @@ def _side_stream(device: int) -> torch.cuda.Stream:
 
 
 def capture_cuda_graph(run: Callable[[], None], pool: Any = None) -> torch.cuda.CUDAGraph:
-    """Capture the kernels that `run` launches.
-
-    `run` is called a few times before the capture, on a side stream: the caller restores what these calls change.
-
-    ```python
-    graph = capture_cuda_graph(lambda: out.copy_(model(x)))
-    x.copy_(batch)
-    graph.replay()                             # `out` now has the output for the batch
-    ```
+    """Capture the kernels that `run` launches; it is called a few times before: the caller restores what it changes.
 
     CUDA graphs that never run at the same time can share the memory `pool`, if each result is read before the next one
     runs. Capture the largest first: the others reuse its memory, and all take little more than the largest alone.

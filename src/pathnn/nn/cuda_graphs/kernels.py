@@ -48,9 +48,7 @@ def pad_levels(
 
 
 @triton.jit
-def chunk_statistics(
-    x, valid, partial, chunk, WIDTH: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
-):  # fmt: skip
+def chunk_statistics(x, valid, partial, chunk, WIDTH: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """Compute mean and sum of squared differences of the valid rows of each chunk: `partial[chunks, 2, d]`."""
     first = tl.program_id(0) * chunk
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -82,10 +80,7 @@ def normalise(
     RELU: tl.constexpr, WIDTH: tl.constexpr, CHUNKS: tl.constexpr, ROWS: tl.constexpr, TIMES: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Normalise `TIMES` times `ROWS` rows, padding included; with `RELU`, write their positive parts.
-
-    The first programs also write the statistics, and update the running ones.
-    """
+    """Normalise `TIMES * ROWS` rows with the padding, then ReLU if `RELU`; the first programs update the statistics."""
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     width = col < WIDTH
     true = tl.load(valid)

@@ -42,9 +42,6 @@ class PaddedShape:
         """Return a few shapes for random batches, the smallest first; the last one holds nearly all batches.
 
         Each has at least `STEP` times as many entries as the one before, so graphs of equal size have one shape.
-
-        >>> PaddedShape.shapes(torch.tensor([[3, 6, 3, 6]] * 100), 32)
-        [PaddedShape(graphs=32, nodes=100, edges=199, levels=(97, 193))]
         """
         batches = _random_batches(sizes, batch_size, torch.Generator().manual_seed(0))
         batches = batches[_amount(batches).argsort()]
@@ -124,10 +121,7 @@ Inputs = Mapping[str, Any]
 
 
 class PaddedCopies:
-    """Padded batches whose tensors `load` copies from the batches of any loader; `first` is one of them.
-
-    The attributes and `assemble` are those of `PaddedRows`; `with_edges` as in `PaddedBatches`.
-    """
+    """Padded batches that `load` copies from those of any loader, such as `first`; the interface is `PaddedRows`."""
 
     def __init__(self, first: Inputs, capacity: PaddedShape, *, with_edges: bool = False) -> None:
         self.capacity, self._kinds, device = capacity, _kinds(first), first["x"].device
@@ -188,7 +182,7 @@ class PaddedCopies:
         from pathnn.nn.cuda_graphs.kernels import pad_levels
 
         size = [n for length in trie.sizes for n in length]
-        table = torch.tensor([size, self._room, *_firsts(size, self._root), *_firsts(self._room, self._root)])
+        table = torch.tensor([size, self._room, *firsts(size, self._root), *firsts(self._room, self._root)])
         table = table.int()
         if to.device.type == "cuda":
             table = table.pin_memory().to(to.device, non_blocking=True)
@@ -205,7 +199,7 @@ class PaddedCopies:
         return PaddedFeatures(**self._rows)
 
 
-def _firsts(sizes: Sequence[int], root: Sequence[bool]) -> list[list[int]]:
+def firsts(sizes: Sequence[int], root: Sequence[bool]) -> list[list[int]]:
     """Return the first entry of each level, and the first entry with a parent, -1 for levels without."""
     below = [0 if is_root else size for size, is_root in zip(sizes, root, strict=True)]
     children = accumulate(below, initial=0)

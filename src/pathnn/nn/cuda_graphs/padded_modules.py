@@ -44,7 +44,7 @@ def reads_edges(model: Model) -> bool:
 def can_be_padded(model: Model, edge_index: Tensor | None = None, *, vertices: bool = False) -> bool:
     """Return whether a model can work on padded batches of these graphs; None for any graphs, with self-loops too.
 
-    A model that predicts for vertices can with `vertices`: its caller leaves out the rows of padded vertices.
+    With `vertices`, it may predict for vertices: the caller leaves out padded rows.
     """
     if model.readout is None and not vertices:
         return False
@@ -78,10 +78,9 @@ def can_be_padded(model: Model, edge_index: Tensor | None = None, *, vertices: b
 
 
 def padded_copy(model: Model, valid: Tensor, *, leaves: bool = False) -> Model:
-    """Return a model for padded batches that shares the parameters and buffers of `model` (`can_be_padded`).
+    """Return a model for padded batches with the tensors of `model`; its BatchNorms read the first `valid` rows.
 
-    Its BatchNorms read only the first `valid` rows, a tensor `[1]`, int32, on the GPU. A ReLU after a BatchNorm becomes
-    part of it. With `leaves`, its parameters are others with the same memory, whose gradients are their own.
+    A ReLU after a BatchNorm becomes part of it. With `leaves`, parameters have the same memory but their own gradients.
     """
     shared: dict[int, Tensor] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     if leaves:
@@ -105,8 +104,7 @@ def padded_copy(model: Model, valid: Tensor, *, leaves: bool = False) -> Model:
 class PaddedBatchNorm1d(nn.Module):
     """`nn.BatchNorm1d` over the first `valid` rows (`[1]`, int32, on the GPU), then ReLU if `relu`.
 
-    Parameters and running statistics are those of `norm` itself, which must have them, and a momentum. The other rows
-    are also normalised, so that they stay finite, and get no gradient.
+    The tensors are those of `norm`, which has a momentum. Other rows are normalised, to stay finite, without gradient.
     """
 
     def __init__(self, norm: nn.BatchNorm1d, valid: Tensor, *, relu: bool = False) -> None:
@@ -197,11 +195,7 @@ class SmallEmbedding(nn.Module):
 
 
 class TallLinear(nn.Module):
-    """`nn.Linear` for many rows (`tall_linear`); the parameters are those of `linear` itself.
-
-    >>> TallLinear(nn.Linear(4, 8))(torch.ones(1000, 4)).shape
-    torch.Size([1000, 8])
-    """
+    """`nn.Linear` for many rows (`tall_linear`); the parameters are those of `linear` itself."""
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()

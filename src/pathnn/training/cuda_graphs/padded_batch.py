@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import accumulate
 
 import torch
 from torch import Tensor, nn
 
 from pathnn.data.packed import PackedGraphs, widen
 from pathnn.nn.backends.triton.order import Planner
-from pathnn.nn.cuda_graphs.padded_copies import PaddedFeatures, PaddedShape, empty_trie
+from pathnn.nn.cuda_graphs.padded_copies import PaddedFeatures, PaddedShape, empty_trie, firsts
 from pathnn.paths.ragged import RaggedTries, root_columns
 from pathnn.paths.trie import PathTrie
 
@@ -105,12 +104,7 @@ class PaddedBatches(PaddedRows):
         size, entry, child = tries.tables
         self._table = torch.stack([size, entry, child, torch.zeros_like(size)], dim=2)
         super().__init__(graphs, capacity, graph_sizes(graphs))
-        root, sizes = root_columns(tries.k).tolist(), list(capacity.levels)
-        children = [0 if is_root else size for is_root, size in zip(root, sizes, strict=True)]
-        first_child = [
-            -1 if is_root else at for is_root, at in zip(root, accumulate(children, initial=0), strict=False)
-        ]
-        starts = [list(accumulate(sizes, initial=0))[:-1], first_child, sizes]
+        starts = [*firsts(capacity.levels, root_columns(tries.k).tolist()), capacity.levels]
         self._first, self._first_child, self._capacity = torch.tensor(starts, dtype=torch.int32, device=device)
         self.trie = empty_trie(tries, capacity)
         self._planner = Planner(self.trie)

@@ -33,12 +33,7 @@ TYPES_AT_ONCE = 1024
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TritonShared(Shared):
-    """The inputs of the LSTM that all layers share.
-
-    `edge` and `distance` are projected tables (see `ProjectedInputs`); `split_weight` (with `bias`) and `split_hh` are
-    the weight of the vertices and `W_hh` as the products read them. The gradients of all these are added up in
-    `collected`, and flow through `anchor`.
-    """
+    """Projected tables and split weights; their gradients are summed in `collected`, and flow through `anchor`."""
 
     bias: Tensor
     edge: Tensor | None
@@ -91,11 +86,10 @@ class Triton:
 
 
 class Tokens(NamedTuple):
-    """The tokens of a trie, level by level.
+    """The tokens of a trie, level by level; `prefixes` is that of `LengthTrie`.
 
     A vertex below 0 is a dummy token, whose row is `num_nodes`; an edge is a row of the table of edges, below 0 no
-    edge. `plan` is what was computed for this trie before; `longest` says whether it is that of the last layer; `masks`
-    and the number of `components` are those of `EdgeTypes`. `prefixes` is that of `LengthTrie`.
+    edge. `longest`: the last layer. `masks` and the number of `components` are those of `EdgeTypes`.
     """
 
     levels: list[LevelTokens]

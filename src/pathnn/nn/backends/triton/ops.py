@@ -23,10 +23,7 @@ MANY = 8192
 
 
 def lookup(table: Tensor, index: Tensor) -> Tensor:
-    """Return the rows `index`, `[n]`, of a float32 table of at most `MOST_ROWS` rows: `[n, d]`.
-
-    The gradient is one product with zeros and ones, in a fixed order.
-    """
+    """Return rows of a float32 table of at most `MOST_ROWS` rows; its gradient is summed in a fixed order."""
     out: Tensor = _Lookup.apply(table, index)  # type: ignore[no-untyped-call]
     return out
 
@@ -46,7 +43,7 @@ class _Lookup(torch.autograd.Function):
         (index,) = ctx.saved_tensors
         if torch.is_grad_enabled():  # create_graph=True
             return grad.new_zeros(ctx.rows, grad.size(1)).index_add(0, index, grad), None
-        with torch.cuda.device(grad.device):
+        with torch.cuda.device(grad.device):  # a product with zeros and ones
             return sum_small_parts(grad.contiguous(), index, None, 0, ctx.rows, 0).sum(dim=0), None
 
 
@@ -75,13 +72,7 @@ class _SegmentSum(torch.autograd.Function):
 
 
 def tall_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute `F.linear` for many rows: `[rows, in]` to `[rows, out]`, differentiable once.
-
-    The gradient of a small weight is a long sum, which is computed in parts.
-
-    >>> tall_linear(torch.ones(1000, 4), torch.ones(2, 4)).unique().item()
-    4.0
-    """
+    """Compute `F.linear` for many rows, differentiable once; the gradient of the weight is summed in parts."""
     out: Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
     return out
 
@@ -119,11 +110,7 @@ class _Linear(torch.autograd.Function):
 
 
 def grad_of_weight(grad: Tensor, x: Tensor) -> Tensor:
-    """Return `grad.T @ x` for `[rows, out]` and `[rows, in]`, summed in parts and the rest.
-
-    >>> grad_of_weight(torch.ones(300, 2), torch.ones(300, 3)).unique().item()
-    300.0
-    """
+    """Return `grad.T @ x` for `[rows, out]` and `[rows, in]`, summed in parts and the rest."""
     rows, wide = grad.shape
     each = PART * max(1, -(-rows // (PART * MOST_PARTS)))
     parts = rows // each

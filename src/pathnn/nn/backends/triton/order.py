@@ -22,11 +22,7 @@ class Order(NamedTuple):
 
 
 def sort_keys(keys: Tensor, places: int) -> Order:
-    """Sort rows with keys `0..places - 1`; equal keys stay in their order. `start` is `[places + 1]`.
-
-    >>> sort_keys(torch.tensor([2, 0, 2], dtype=torch.int32), 3)
-    Order(order=tensor([1, 0, 2]), start=tensor([0, 1, 1, 3], dtype=torch.int32), first_row=0)
-    """
+    """Sort rows with keys `0..places - 1`; equal keys stay in their order. `start` is `[places + 1]`."""
     small = places < torch.iinfo(torch.int16).max  # half as many passes of the radix sort
     dtype = torch.int16 if small else torch.int32
     values, order = torch.sort(keys.to(dtype), stable=True)
@@ -39,11 +35,6 @@ def order_by_vertex(levels: list[LevelTokens], num_nodes: int, places: int) -> O
 
     The entries of the last level come first: they begin at `start[2 * v]` and end at `start[2 * v + 1]`; all entries
     of the vertex end at `start[2 * v + 2]`.
-
-    >>> vertex = [torch.tensor(v, dtype=torch.int32) for v in ([0, 1], [1, 0, 1])]
-    >>> found = order_by_vertex([LevelTokens(None, v, None, None) for v in vertex], 2, 2)
-    >>> found.order.tolist(), found.start.tolist()
-    ([3, 0, 2, 4, 1], [0, 1, 2, 4, 5])
     """
     vertex = flat([level.vertex for level in levels])
     assert vertex is not None
@@ -55,24 +46,14 @@ def order_by_vertex(levels: list[LevelTokens], num_nodes: int, places: int) -> O
 
 
 def child_starts(level: LevelTokens, parents: int) -> Tensor:
-    """Return where the children of each parent begin among the entries of a level, `[parents + 1]`, int32.
-
-    >>> child_starts(LevelTokens(torch.tensor([0, 0, 2]), torch.zeros(3), None, None), 3).tolist()
-    [0, 2, 2, 3]
-    """
+    """Return where the children of each parent begin among the entries of a level, `[parents + 1]`, int32."""
     assert level.parent is not None
     bounds = torch.arange(parents + 1, dtype=level.parent.dtype, device=level.parent.device)
     return torch.searchsorted(level.parent, bounds, out_int32=True)
 
 
 def split(order: Order, parts: int) -> Order:
-    """Cut each place into `parts` places with about the same number of rows: `start` is `[places * parts + 1]`.
-
-    Use it if places have many rows: sum each part, then the parts.
-
-    >>> split(Order(torch.arange(7), torch.tensor([0, 5, 5, 7])), 2).start.tolist()
-    [0, 3, 5, 5, 5, 6, 7]
-    """
+    """Cut each place into `parts` places of about equal size, `[places * parts + 1]`: sum each part, then the parts."""
     first, size = order.start[:-1, None], order.start.diff()[:, None]
     part = torch.arange(parts, dtype=size.dtype, device=size.device)
     start = first + torch.minimum(part * ((size + parts - 1) // parts), size)
@@ -80,13 +61,7 @@ def split(order: Order, parts: int) -> Order:
 
 
 def flat(levels: Sequence[Tensor | None]) -> Tensor | None:
-    """Concatenate the rows of all levels; return a view if they are contiguous, as in a trie that was not cut.
-
-    Return None if no level has rows.
-    >>> both = torch.arange(5)
-    >>> flat([both[:2], both[2:]]).data_ptr() == both.data_ptr(), flat([both[2:], both[:2]]).tolist()
-    (True, [2, 3, 4, 0, 1])
-    """
+    """Concatenate the rows of all levels, as a view if they are contiguous (a trie that was not cut); None without."""
     parts = [level for level in levels if level is not None]
     if not parts:
         return None

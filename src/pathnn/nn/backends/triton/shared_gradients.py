@@ -84,10 +84,7 @@ class SharedGradients:
         self._running, self._held = None, ()
 
     def totals(self, tables: ProjectedInputs) -> tuple[Tensor | None, ...]:
-        """Return the gradients of `W_hh`, the weight of the vertices, the bias, and the tables in `tables`.
-
-        `tables` has the bias in place of the vertices.
-        """
+        """Return the gradients of `W_hh`, the weight of the vertices, and `tables`, with the bias for the vertices."""
         self.begin()
         weight_hh = None if self.weight_hh is None else self.weight_hh.sum(dim=0)
         weight, bias = (None, None) if self.vertices is None else self.vertices.sums()
@@ -114,11 +111,7 @@ def _side_stream(device: int) -> torch.cuda.Stream:
 
 
 def share(collected: SharedGradients, *shared: Tensor | None) -> Tensor:
-    """Return a scalar for the layers to depend on.
-
-    `shared` are `W_hh`, the weight of the vertices, the bias, and the tables of edges and distances; `collected` has
-    their gradients.
-    """
+    """Return a scalar for the layers to depend on; `collected.totals` has the gradients of `shared`, in its order."""
     anchor: Tensor = _Share.apply(collected, *shared)  # type: ignore[no-untyped-call]
     return anchor
 

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 
 class Kept(NamedTuple):
-    """The states of the inner entries, level after level.
-
-    `hidden` is h as the products read it, `[terms, inner, width]`; `c` is `[inner, d]`; `projected` is `W_hh h`,
-    `[inner, 4d]`, or None. The backward pass overwrites `projected`.
-    """
+    """The inner entries: h as products read it, c, and `W_hh h` or None; the backward pass overwrites the last."""
 
     hidden: Tensor
     c: Tensor
@@ -65,9 +61,8 @@ def forward_sweep(
 ) -> Kept:
     """Run all levels; return the states of the inner entries, and with `every` the products of all levels.
 
-    The states of the paths are written to `out`: summed at their sources in the given `order` (with `add`, added to
-    what is there), or one row each without `order`. Without `out`, the last level is left out. With `tokens.prefixes`,
-    the states of all entries are summed.
+    The states of the paths (of all entries with `tokens.prefixes`) are summed into `out` in `order`, or with `add`
+    added to it; without `order`, each has a row. Without `out`, the last level is left out.
     """
     levels, channels = tokens.levels, weight.channels
     starts = _starts(levels)
@@ -116,10 +111,7 @@ def backward_sweep(
     summed: bool,
     collected: SharedGradients | None,
 ) -> Tensor:
-    """Return the gradient of the table of vertices; `grad` is the gradient of the output of `forward_sweep`.
-
-    The gradients of the other tables and of `W_hh` are added to `collected`, unless it is None.
-    """
+    """Return the gradient of the table of vertices, from that of `out`; add the others to `collected`, unless None."""
     levels, (hidden, c, projected) = tokens.levels, kept
     starts, gates = _starts(levels), 4 * weight.channels
     grad_gates = grad.new_empty(starts[-1], gates)
@@ -162,10 +154,7 @@ def backward_sweep(
 
 
 def leaves_apart(tables: ProjectedInputs, tokens: Tokens) -> bool:
-    """Return whether the small tables can skip the gradients of the leaves.
-
-    The leaves are the sources of the paths, at distance 0: their sums at vertices, which are computed anyway, suffice.
-    """
+    """Return whether sums of the leaves (sources, at distance 0) at vertices replace their rows of the small tables."""
     return tables.edge is None and tables.distance is not None and not tokens.prefixes
 
 
@@ -231,10 +220,9 @@ def sum_small_parts(
     partial: Tensor | None = None,
     masks: Tensor | None = None,
 ) -> Tensor:
-    """Sum the rows of each of `edges` types, then of each of `distances` distances, in parts.
+    """Sum the rows of each of `edges` types, then of each of `distances` distances, in parts (`sum_small_tables`).
 
-    Returns `[parts, edges + distances, d]`, added to `partial` if given. `edge` begins with row `roots`; with `masks`,
-    the sums are those of the components of the types (`EdgeTypes`).
+    Returns `[parts, edges + distances, d]`, added to `partial` if given.
     """
     entries, width = rows.shape
     block = column_block(width, largest=64)

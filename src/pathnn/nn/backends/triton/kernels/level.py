@@ -125,12 +125,11 @@ def backward_children(
     """Compute the gradients before activation of the children of some parents, and their sums.
 
     The children of parent `p` are the entries `start[p]:start[p + 1]`, counted from `first_child`; without `start`
-    there are no parents, and each entry is an only child. The gradients of the gates are written to `grad_gates` from
-    row `first_entry` on, their sums to `grad_projected`, and those of c of the parents (`cell` from row `first_parent`
-    on) to `grad_cell_parent`. The gradient of h is `grad_hidden[child]` plus `grad_source[vertex of the child]`, of
-    those that are given. `grad_projected` may be `projected` itself: a program reads its rows before it writes them.
-    `slots` collects the bits of the largest absolute value of those sums (an atomic maximum does not depend on the
-    order).
+    there are no parents, and each entry is an only child. Gradients of gates go to `grad_gates` from row `first_entry`
+    on, their sums to `grad_projected` (it may be `projected`: a program reads its rows before it writes them), those of
+    c of the parents (`cell` from row `first_parent` on) to `grad_cell_parent`. The gradient of h is the sum of
+    `grad_hidden[child]` and `grad_source[vertex]`, if given. `slots` collects the bits of the largest absolute sum: an
+    atomic maximum does not depend on the order.
     """
     p = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)

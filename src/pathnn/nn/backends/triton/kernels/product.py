@@ -46,10 +46,7 @@ def split_weight(
     weight, of_rows, most, out, rows, cols, row_stride,
     WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Split a matrix divided by its power of two: `out[2, rows, WIDTH]`, zeros right of the last column.
-
-    The largest of `of_rows` is written to `most`.
-    """
+    """Split a matrix divided by its power of two: `out[2, rows, WIDTH]`, zeros right of the last column."""
     row = tl.program_id(0)
     col = tl.arange(0, BLOCK)
     every = tl.arange(0, ROWS)
@@ -166,10 +163,7 @@ def transposed_times_hidden(
     ADD: tl.constexpr, K: tl.constexpr, N: tl.constexpr, WIDTH: tl.constexpr, LEVELS: tl.constexpr, TERMS: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Compute `partial[part]`, `[K, N]`, = `grad.T @ hidden` over the rows of a part; `ADD` adds to what is there.
-
-    The caller sums over the parts. `slots` is `[LEVELS, SLOTS]`; `LEVELS` is a power of two.
-    """
+    """Write (`ADD`: add) `grad.T @ hidden` over the rows of a part to `partial[part]`, `[K, N]`."""
     blocks: tl.constexpr = (N + BM - 1) // BM
     col = (tl.program_id(0) % blocks) * BM + tl.arange(0, BM)
     gate = (tl.program_id(0) // blocks) * BN + tl.arange(0, BN)
@@ -205,11 +199,7 @@ def transposed_times_rows(
     ADD: tl.constexpr, K: tl.constexpr, N: tl.constexpr, TERMS: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """Compute `partial[part]`, `[K, N]`, = `grad.T @ x` over the rows of a part; `ADD` adds to what is there.
-
-    The caller sums over the parts. Both factors are scaled by columns. `sums[part]`, `[K]`, if given, is the sum of
-    these rows of `grad`.
-    """
+    """Write (`ADD`: add) `grad.T @ x` over the rows of a part, both scaled by columns, to `partial[part]`, `[K, N]`."""
     blocks: tl.constexpr = (N + BN - 1) // BN
     gate = (tl.program_id(0) // blocks) * BM + tl.arange(0, BM)
     col = (tl.program_id(0) % blocks) * BN + tl.arange(0, BN)
@@ -240,7 +230,7 @@ def transposed_times_rows(
     if ADD:
         total += tl.load(place, mask=mask, other=0.0)
     tl.store(place, total, mask=mask)
-    if sums is not None:  # every block of columns finds the same sums: the first one writes
+    if sums is not None:  # of `grad`: every block of columns finds the same, and the first one writes
         place = sums + part * K + gate
         mask = (gate < K) & (tl.program_id(0) % blocks == 0)
         if ADD:
@@ -258,5 +248,5 @@ def part_of(rows, part, parts, BLOCK: tl.constexpr):
 
 @triton.jit
 def _largest(slots, LEVELS: tl.constexpr):
-    """Return the largest of the absolute values whose bits are in `slots`, `[LEVELS, SLOTS]`."""
+    """Return the largest of the absolute values whose bits are in `slots`, `[LEVELS, SLOTS]`: powers of two."""
     return tl.max(tl.load(slots + tl.arange(0, LEVELS * SLOTS)), axis=0).to(tl.float32, bitcast=True)

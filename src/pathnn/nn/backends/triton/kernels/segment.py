@@ -13,10 +13,7 @@ def sum_segments(
     rows, order, start, out, first_row, stride, span,
     ADD: tl.constexpr, WIDTH: tl.constexpr, AT_ONCE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Sum `rows[order[j] - first_row]` for `j` from `start[stride * s]` to `start[stride * s + span]` into `out[s]`.
-
-    `ADD` adds to what is there.
-    """
+    """Sum `rows[order[j] - first_row]`, j from `start[stride * s]` to `start[stride * s + span]`, to `out[s]`."""
     s = tl.program_id(0).to(tl.int64)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     width = col < WIDTH
@@ -53,10 +50,9 @@ def sum_small_tables(
     """Sum the `rows` of the entries that read each of `EDGES` rows of the edge table, then each of `DISTANCES` rows of
     the distance table, into `partial[program]`, `[EDGES + DISTANCES, WIDTH]`; `ADD` adds to what is there.
 
-    The caller sums over the programs. With `masks`, the `EDGES` rows are the components of the table instead, and an
-    entry reads those whose bit is in the mask of its type. This is a product with a matrix of zeros and ones on tensor
-    cores; a float32 number is the sum of three bfloat16 numbers, so nothing is lost. The first `roots` entries have no
-    edge, so `edge` begins with the entry after them. `TABLE` is a power of two, at least 16 and `EDGES + DISTANCES`.
+    With `masks`, the first rows are the components in the mask of each type instead. This is a product with zeros and
+    ones on tensor cores; a float32 number is the sum of three bfloat16 numbers, so nothing is lost. `edge` begins after
+    the first `roots` entries, which have none. `TABLE` is a power of two, at least 16 and `EDGES + DISTANCES`.
     """
     program = tl.program_id(0).to(tl.int64)
     col = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
