@@ -45,7 +45,8 @@ def test_any_document_is_valid_json(document: Any) -> None:
 
 @given(value=st.floats())
 def test_numbers_are_not_rounded(value: float) -> None:
-    assert json.loads(json.dumps(plain({"value": value})))["value"] == (value if math.isfinite(value) else None)
+    shown = value if math.isfinite(value) else None
+    assert json.loads(json.dumps(plain({"value": value, "pair": (1, value)}))) == {"value": shown, "pair": [1, shown]}
 
 
 def test_tensors_arrays_and_paths_become_plain(capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,7 +118,10 @@ def test_an_error_is_one_line() -> None:
     assert explain(ValueError()) == "ValueError."
     assert explain(PermissionError(13, "Permission denied", "/x")) == "/x: Permission denied."
     assert explain(ModuleNotFoundError("No module named 'pathnn.nothing'", name="pathnn.nothing")) is None
-    assert explain(RuntimeError("a bug")) is None
+    assert explain(ModuleNotFoundError("No module named 'rdkit'", name="rdkit")) == (
+        "this needs rdkit, which is not installed: pip install 'pathnn[mol]'."
+    )
+    assert explain(RuntimeError("a bug")) is explain(KeyError("x")) is None
 
 
 def test_words_for_numbers() -> None:

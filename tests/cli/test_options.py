@@ -6,7 +6,7 @@ import subprocess
 import sys
 from importlib.metadata import EntryPoints
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import typer
@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from pathnn.cli import app as app_module
 from pathnn.cli.app import app
+from pathnn.cli.options import _option_type
 
 OPTIONS = {
     "paths": "data --collection -c --k -k --json --draw --graph --source --skip-invalid --smiles --max-paths",
@@ -56,6 +57,11 @@ def test_no_option_is_lost_or_without_help(name: str) -> None:
     assert all(param.help for param in params)
     shown = CliRunner().invoke(app, [*name.split(), "--help"], terminal_width=200).stdout
     assert all(word in shown for word in OPTIONS[name].split() if word.startswith("-"))
+
+
+def test_a_field_has_the_type_of_its_option() -> None:
+    assert _option_type(int | Literal["auto"] | None) == (int, ())
+    assert _option_type(Literal["cpu", "cuda"]) == (str, ("cpu", "cuda"))
 
 
 @pytest.mark.skipif(find_spec("pathnn._lazy") is None, reason="needs packages that export names lazily")

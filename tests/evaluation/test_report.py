@@ -8,14 +8,21 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from molecule_runs import MOLECULES, small_config
 from pathnn.evaluation import Predictions, cross_validate, report, write_evaluation
+from pathnn.evaluation.figures import calibration_curve
 from pathnn.evaluation.report import errors, verdict
 from pathnn.inference.similarity import load_training_molecules
 from pathnn.training import TaskSignature, load_task, run, run_ensemble
+
+
+def test_calibration_curve_has_parts_of_equal_size() -> None:
+    curve = calibration_curve(np.array([0, 1, 1, 1]), np.array([0.1, 0.3, 0.8, 1.0]), bins=2)
+    assert [part.tolist() for part in curve] == [[0.2, 0.9], [0.5, 1.0]]
 
 
 class Page(HTMLParser):

@@ -48,6 +48,7 @@ def test_the_page_says_what_was_found():
         ElementTree.fromstring(picture)
     assert "#e69f00" in pictures[0], "the largest score is the deepest orange"
     assert "#56b4e9" in pictures[2]
+    assert "#ffffff" in pictures[2], "a vertex without a score is white"
     assert not re.search(r'(src|href)="http', page)
     assert page == page_of(GraphPicture(LINE, 3), top=2)
 
@@ -63,6 +64,8 @@ def test_molecules_are_drawn_and_named():
     molecule = Molecule("C=CC#N")
     assert molecule.words(PathScore((0, 1, 2, 3), 1.0)) == "C0=C1–C2≡N3"
     assert molecule.words(PathScore((3, 2), 1.0)) == "N3≡C2"
+    assert Molecule("OCC").pattern(PathScore((0, 1, 2), 0.5)) == "C-C-O", "the same in both directions"
+    assert Molecule("C[N+](=O)[O-]").pattern(PathScore((1, 3), 0)) == "[N+]-[O-]"
     ElementTree.fromstring(molecule.draw({0: 1.0}, {(0, 1): -1.0}))
     fused = Molecule("C[C@@H]1CC[C@H]2CC[C@@]1(C)C2").draw({}, {})
     assert "atom-9" in fused
@@ -85,6 +88,7 @@ def test_the_output_follows_from_the_question():
         several = choose_answer(facts(kind, 3, []), out, "2", networks=2)
         assert (several.name, several.words[:19]) == ("the mean logit of '2'", "a mean probability ")
     assert choose_answer(facts("multilabel", 3, names), out, "a").words == "a probability of 0.5"
+    assert choose_answer(facts("class", 3, names), out).words == "a probability of 0.844"
     scaled = facts("regression", 3, names, target_mean=(1.0, 2.0, 3.0), target_std=(4.0, 5.0, 6.0))
     assert choose_answer(scaled, out).number == 0
     chosen = choose_answer(scaled, out, "b")

@@ -75,17 +75,7 @@ class Commands(TyperGroup):
 
 
 def explain(error: Exception) -> str | None:
-    """Return the message for an error that the user can fix, or None for a defect of pathnn.
-
-    >>> explain(ValueError("k=0 is no path length."))
-    'k=0 is no path length.'
-    >>> explain(FileNotFoundError(2, "No such file or directory", "a.csv"))
-    'a.csv: No such file or directory.'
-    >>> explain(ModuleNotFoundError("No module named 'rdkit'", name="rdkit"))
-    "this needs rdkit, which is not installed: pip install 'pathnn[mol]'."
-    >>> explain(KeyError("x")) is None
-    True
-    """
+    """Return the message for an error that the user can fix, or None for a defect of pathnn."""
     if isinstance(error, ModuleNotFoundError):
         package = (error.name or "").split(".")[0]
         if package not in EXTRAS:

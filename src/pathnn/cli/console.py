@@ -25,11 +25,7 @@ def print_json(document: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: numbers are not rounded, and NaN and infinity become None.
-
-    >>> plain({1: float("nan"), "path": PurePath("a"), "pair": (1, 2.5)})
-    {'1': None, 'path': 'a', 'pair': [1, 2.5]}
-    """
+    """Return a value as JSON has it: numbers are not rounded, and NaN and infinity become None."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -56,10 +52,7 @@ def score_text(score: float | None, digits: int = 4) -> str:
 
 
 def result_only(as_json: bool) -> AbstractContextManager[Any]:
-    """With `--json`, redirect what libraries print to standard error, to keep standard output for the document.
-
-    Write the document with `print_json` after the block.
-    """
+    """With `--json`, redirect what libraries print to standard error; write the document after the block."""
     return redirect_stdout(sys.stderr) if as_json else nullcontext()
 
 
@@ -102,10 +95,7 @@ DELAY = 1.0
 
 @contextmanager
 def progress(what: str, total: int | None = None, *, unit: str | None = None) -> Iterator[Callable[..., None]]:
-    """Show a bar on a terminal after `DELAY` seconds; yield a function to call after each (or some) of `total` steps.
-
-    Without `total`, the bar shows only the elapsed time; with `unit`, also the steps per second and the time left.
-    """
+    """Show a bar on a terminal after `DELAY` seconds; yield a function to call after some of `total` steps."""
     if not sys.stderr.isatty():
         yield lambda steps=1: None
         return
@@ -160,10 +150,7 @@ def time_text(seconds: float) -> str:
 
 @contextmanager
 def epoch_line(*, several: bool = False) -> Iterator[Callable[[Epoch, Run], None]]:
-    """Yield a function to call after each epoch; `several`: name the seed or fold.
-
-    On a terminal it rewrites one line, elsewhere it adds a line every `EVERY` seconds.
-    """
+    """Yield a function that shows each epoch, on one line of a terminal; `several`: name the seed or fold."""
     started, said, done = time.monotonic(), time.monotonic(), 0
     terminal, member = sys.stderr.isatty(), ""
 

@@ -102,14 +102,11 @@ def _print(found: IsomorphismTest, title: str) -> None:
         ("1-WL", found.wl1_failure_rate),
         ("3-WL", found.wl3_failure_rate),
     ]
-    print_table(
-        ("test", "confused", "failure rate"),
-        [
-            (name, "-", "not tested") if rate is None else (name, f"{rate * found.pairs:,.0f}", f"{100 * rate:.2f} %")
-            for name, rate in rows
-        ],
-        title=f"{title}, {number_text(found.pairs, 'pair')}",
-    )
+    cells = [
+        (name, "-", "not tested") if rate is None else (name, f"{rate * found.pairs:,.0f}", f"{100 * rate:.2f} %")
+        for name, rate in rows
+    ]
+    print_table(("test", "confused", "failure rate"), cells, title=f"{title}, {number_text(found.pairs, 'pair')}")
     for name, pairs in (("the exact test", found.confused), ("the network", found.confused_by_network)):
         if pairs:
             say(f"confused by {name}, the first: {', '.join(f'{a}-{b}' for a, b in pairs)}")

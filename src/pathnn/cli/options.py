@@ -61,9 +61,8 @@ def check_usage(make: Callable[..., T], *args: Any, **options: Any) -> T:
 def options_from(*configs: type, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add an option to a command for each field of dataclasses that has a help text (`paths.options.option_help`).
 
-    The command gets the options that were set as `given: dict[str, Any]`, by the names of the fields. The options have
-    no defaults: those of the fields, or of a config file, count. With `defaults`, only the fields named there become
-    options, with these defaults. The options take the place of `given` in the help.
+    The command gets those that were set as `given`, whose place they take in the help. They have no defaults: those of
+    the fields, or of a config file, count. With `defaults`, only the fields named there become options.
     """
     added = [
         _parameter(entry, get_type_hints(config)[entry.name], defaults.get(entry.name))
@@ -106,11 +105,7 @@ def _parameter(entry: Field[Any], kind: Any, default: Any) -> inspect.Parameter:
 
 
 def _option_type(kind: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return the type of an option for the type of a field, and its choices if it is a `Literal`.
-
-    >>> _option_type(int | Literal["auto"] | None), _option_type(Literal["cpu", "cuda"])
-    ((<class 'int'>, ()), (<class 'str'>, ('cpu', 'cuda')))
-    """
+    """Return the type of an option for the type of a field, and its choices if it is a `Literal`."""
     if get_origin(kind) is Literal:
         return str, get_args(kind)
     if get_origin(kind) is tuple:

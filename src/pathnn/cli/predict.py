@@ -124,7 +124,6 @@ def total_rows(data: str, part: tuple[int, int]) -> int | None:
 
 def _print_json(chunks: list[PredictionTable], out: Path | None) -> None:
     names, rows = chunks[0].predicted, [row for chunk in chunks for row in chunk.rows]
-    new = len(names) + 1
-    *columns, errors = ([row[i] if row[i] != "" else None for row in rows] for i in range(-new, 0))
+    *columns, errors = ([row[i] if row[i] != "" else None for row in rows] for i in range(-len(names) - 1, 0))
     counts = {"rows": len(rows), "bad_rows": sum(map(bool, errors)), "out": out}
     print_json({**counts, "predictions": dict(zip(names, columns, strict=True)), "errors": errors})

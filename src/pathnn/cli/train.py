@@ -108,8 +108,7 @@ def train_command(
             first = is_first_process()
             result |= _evaluate(out, task, data, folds, baselines=baselines) if first else {}
         except KeyboardInterrupt:
-            has_checkpoint = RunFolder(out).state.exists() or any(out.glob("*-*/last.ckpt"))
-            if has_checkpoint and is_first_process():
+            if is_first_process() and (RunFolder(out).state.exists() or any(out.glob("*-*/last.ckpt"))):
                 note(f"stopped; the checkpoint is in {out}, and --resume resumes the run")
             raise
     if first and json:

@@ -91,9 +91,8 @@ def trivial_predictions(
         else:
             mean = known.double().reshape(known.size(0), -1).nanmean(dim=0)
             out = mean if task.target == "regression" else logits(mean)
-        parts.append(
-            Predictions.of(task, split.test, out.expand(split.test.numel(), -1), signature=signature, fold=fold)
-        )
+        out = out.expand(split.test.numel(), -1)
+        parts.append(Predictions.of(task, split.test, out, signature=signature, fold=fold))
     return Predictions.join(parts)
 
 

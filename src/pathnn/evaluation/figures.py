@@ -67,11 +67,7 @@ def roc_curve(y: Array, out: Array) -> tuple[Array, Array]:
 
 
 def calibration_curve(y: Array, probability: Array, *, bins: int = 10) -> tuple[Array, Array]:
-    """Return the mean probability and the share of positives of about equally many molecules each, from low to high.
-
-    >>> [part.tolist() for part in calibration_curve(np.array([0, 1, 1, 1]), np.array([0.1, 0.3, 0.8, 1.0]), bins=2)]
-    [[0.2, 0.9], [0.5, 1.0]]
-    """
+    """Return the mean probability and the share of positives of about equally many molecules each, from low to high."""
     parts = np.array_split(np.argsort(probability, kind="stable"), min(bins, len(y)))
     return np.array([probability[part].mean() for part in parts]), np.array([y[part].mean() for part in parts])
 

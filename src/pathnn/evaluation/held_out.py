@@ -63,7 +63,7 @@ def cross_validate(
     config = replace(config, folds=folds)
     task = load_task(config) if task is None else with_metric(task, config.metric)
     task = replace(task, splits=splits_of(task, config))
-    whole = DataFingerprint.of(task, choose_split(task, replace(config, fold=folds)))
+    shared = {"data": DataFingerprint.of(task, choose_split(task, replace(config, fold=folds))).to_dict()}
     configs = {fold: replace(config, fold=fold) for fold in range(folds)}
 
     def summarize(ensemble: Ensemble, task: Task, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -77,9 +77,8 @@ def cross_validate(
         each = {"folds": list(configs), "seed": config.seed, "out_of_fold_score": found.score(found.metric)}
         return {**common, **each, **{key: {**part, **common.get(key, {})} for key, part in scores.items()}}
 
-    folder = EnsembleFolder(out, "fold")
     options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "report": report}
-    return run_members(configs, folder, task, summarize, shared={"data": whole.to_dict()}, **options)
+    return run_members(configs, EnsembleFolder(out, "fold"), task, summarize, shared=shared, **options)
 
 
 def write_evaluation(

@@ -125,9 +125,7 @@ class Predictions:
         for index in samples(len(self.rows)):
             if metric in WEIGHTED:
                 y = self.y.reshape(self.out.shape).double().numpy()
-                rows, count = index.shape
-                flat = (index + count * np.arange(rows)[:, None]).ravel()
-                weights = np.bincount(flat, minlength=rows * count).reshape(rows, count).astype(np.float64)
+                weights = np.stack([np.bincount(row, minlength=index.shape[1]) for row in index]).astype(np.float64)
                 found = weighted_scores(metric, self.out.numpy(), y, weights)
                 scores += (found * self.metrics[metric].scale).tolist()
             else:
@@ -219,8 +217,8 @@ def _read_outputs(columns: Sequence[Sequence[str]], signature: TaskSignature) ->
 
 
 def logits(probability: Tensor) -> Tensor:
-    """Return finite logits of probabilities."""
-    return probability.clamp(1e-12, 1 - 1e-12).logit() if probability.dtype == torch.float64 else probability.logit()
+    """Return finite logits of probabilities in float64."""
+    return probability.clamp(1e-12, 1 - 1e-12).logit()
 
 
 LEAST = 10
@@ -257,10 +255,7 @@ def _by_threshold(out: Array, y: Array, weights: Array) -> tuple[Array, Array]:
     return sums[0], sums[1]
 
 
-WEIGHTED: dict[str, Callable[[Array, Array, Array], Array]] = {
-    "roc-auc": _roc_auc,
-    "ap": _average_precision,
-}
+WEIGHTED: dict[str, Callable[[Array, Array, Array], Array]] = {"roc-auc": _roc_auc, "ap": _average_precision}
 """Metrics of one label by name, as functions of outputs, targets and weights `[samples, graphs]`."""
 
 
@@ -274,8 +269,7 @@ def weighted_scores(metric: str, out: Array, y: Array, weights: Array) -> Array:
                 each.append(WEIGHTED[metric](out[known, i], y[known, i], weights[:, known]))
     if not each:
         return np.full(len(weights), math.nan)
-    defined = ~np.isnan(each)
-    total = defined.sum(axis=0)
+    total = (~np.isnan(each)).sum(axis=0)
     return np.where(total > 0, np.nansum(each, axis=0) / np.maximum(total, 1), math.nan)
 
 
@@ -288,12 +282,9 @@ def interval(values: Array) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much better or worse one model is than another on the same molecules.
+    """The score of a second model minus that of a first one on the same molecules, and its 95 % interval.
 
-    Attributes:
-        value: the difference of the scores, the second minus the first.
-        low, high: its 95 % interval over bootstrap samples of the molecules, the same for both models.
-        better: the fraction of the samples with a defined metric in which the second model is better; NaN for none.
+    `better` is the share of the samples with a defined metric in which the second model is better; NaN for none.
     """
 
     value: float

@@ -57,10 +57,7 @@ def write_report(
     baselines: Mapping[str, Predictions],
     coverage: Sequence[Coverage] | None,
 ) -> None:
-    """Write `report.html` into the folder of a run, of several seeds or of folds; without matplotlib it has no plots.
-
-    `found` has the predictions for the test parts of `splits`, and `baselines` those of simpler models.
-    """
+    """Write `report.html` into a folder of a run; `found` has the predictions for the test parts of `splits`."""
     trivial = trivial_predictions(task, splits, signature=ensemble.signature)
     target = ", ".join(task.classes) if task.target != "class" else ", ".join(ensemble.config.target or ("class",))
     parts = {
@@ -85,10 +82,7 @@ def write_report(
 def verdict(
     found: Predictions, trivial: Predictions, baselines: Mapping[str, Predictions], target: str | None = None
 ) -> str:
-    """Return the first sentences: the best model, the score of this one, and that of a trivial prediction.
-
-    Several targets have a paragraph each, after the number of those for which a simpler model is as good or better.
-    """
+    """Return the first sentences: the best model, the score of this one, and that of a trivial prediction."""
     if each := by_target({**baselines, TRIVIAL: trivial, OWN: found}):
         lost = [escape(name) for name, models in each.items() if _best_first(models)[0] != OWN]
         names = f": {', '.join(lost)}" if lost else ""
@@ -166,9 +160,8 @@ def _scores(found: Predictions) -> str:
     for title, (name, info) in zip(titles, found.metrics.items(), strict=True):
         low, high = interval(found.resampled(name))
         within = f"{_number(low)} to {_number(high)}" if low <= high else UNDEFINED
-        rows.append(
-            (title, _number(found.score(name)), within, f"{'larger' if info.maximize else 'smaller'} is better")
-        )
+        direction = f"{'larger' if info.maximize else 'smaller'} is better"
+        rows.append((title, _number(found.score(name)), within, direction))
     note = FEW if len(found.rows) < LEAST else "The intervals are over 1000 bootstrap samples of the molecules."
     return _table(("metric", "this model", "95 % interval", ""), rows) + f'<p class="soft">{note}</p>'
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 class WeightedPaths(PathReader):
     r"""An LSTM that multiplies the representation of each path by a weight: 1 keeps a path, 0 removes it.
 
-    With a weight $w_\pi$ for each path, the network computes
-
     $$h_v^{(k)} = \phi\big(\mathrm{NORM}(h_v^{(k-1)} + \sum_{\pi \in \mathcal{P}_v^k} w_\pi \mathrm{LSTM}(\pi))\big)$$
 
     `weights` has a tensor `[num_paths]` for each length, in the order of `PathTrie.to_paths()`. The mean over paths
@@ -173,9 +171,8 @@ def _join(graphs: Sequence[Data]) -> Any:
 class WeightedBatch:
     """A batch of graphs, and a copy of the model that reads it with weights of vertices, descriptors and paths.
 
-    The part of the input of the head that the weights remove is replaced by the reference, and the output is the mean
-    over the reference graphs. Without reference, the part is replaced by zeros, which are the mean descriptors.
-    `sizes` has the numbers of weights: of vertices, of descriptors, and of paths of each length.
+    The reference (or zeros, the mean descriptors) replaces what the weights remove of the input of the head, and the
+    output is the mean over references. `sizes` has the numbers of weights: vertices, descriptors, paths by length.
     """
 
     def __init__(self, model: PathNN, graphs: Sequence[Data], reference: Tensor | None = None) -> None:
@@ -302,6 +299,5 @@ def _integrate(batch: WeightedBatch, output: int, steps: int) -> list[Explanatio
         mine = [owner == g for owner in torch.split(owners, batch.sizes)]
         vertices, descriptors, *rest = (p[m] for p, m in zip(torch.split(scores, batch.sizes), mine, strict=True))
         rows = tuple(p[m] for p, m in zip(paths, [mine[0], *mine[2:]], strict=True))
-        each = (vertices, *rest)
-        found.append(Explanation(after, before, rows[first:], each[first:], len(vertices), descriptors))
+        found.append(Explanation(after, before, rows[first:], (vertices, *rest)[first:], len(vertices), descriptors))
     return found

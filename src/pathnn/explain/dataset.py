@@ -73,17 +73,15 @@ class Pattern:
         self.total += sum(path.score for path in paths)
         self.squares += sum(path.score**2 for path in paths)
         best = max(paths, key=lambda path: abs(path.score))
-        self.examples.append((abs(best.score), graph, best))
-        self.examples = sorted(self.examples, key=lambda one: -one[0])[:EXAMPLES]
+        self.examples = sorted([*self.examples, (abs(best.score), graph, best)], key=lambda one: -one[0])[:EXAMPLES]
 
 
 @dataclass
 class OutputSummary:
     """The explanations of one output for all graphs.
 
-    `patterns` has the scores of paths, and `atoms` those of vertices: the shares of all paths through them.
-    `descriptors` is the mean absolute score of all descriptors together, `rest` is the largest numerical error, and
-    `curves` is the result of `faithfulness`.
+    `atoms` has the scores of vertices, the shares of all paths through them, `descriptors` the mean absolute score of
+    all descriptors together, `rest` the largest numerical error, and `curves` the result of `faithfulness`.
     """
 
     output: ExplainedOutput
@@ -156,10 +154,7 @@ def explain_dataset(
 
 
 class RunExplainer:
-    """Explain the mean output of the networks of a run by the paths of graphs of `data`.
-
-    `problems` has the rows that cannot be read, and `made_by` names the run on pages.
-    """
+    """Explain the mean output of the networks of a run; `problems` has the rows of `data` that cannot be read."""
 
     def __init__(self, run: Path, data: str, *, smiles: str | None = None, device: str = "cpu") -> None:
         self.trained, self.run, self.data, self.smiles, self.device = load_runs(run), run, data, smiles, device
@@ -216,21 +211,19 @@ def explain_mean(
     models: Sequence[PathNN], graphs: Sequence[Any], output: int, references: Sequence[Tensor | None]
 ) -> list[Explanation]:
     """Explain the mean output of several networks; each has its own reference."""
-    found = [
-        explain_graphs(model, graphs, output=output, reference=inputs)
-        for model, inputs in zip(models, references, strict=True)
-    ]
+    pairs = zip(models, references, strict=True)
+    found = [explain_graphs(model, graphs, output=output, reference=inputs) for model, inputs in pairs]
     return [Explanation.mean(each) for each in zip(*found, strict=True)]
 
 
+@torch.no_grad()
 def faithfulness(
     models: Sequence[PathNN], graphs: Sequence[Any], references: Sequence[Tensor | None], output: int, seed: int = 0
 ) -> Tensor:
     """Delete paths, then insert them, from the highest score to the lowest: `[graphs, kinds, 2, fractions]`.
 
-    The first row of each kind is the mean output of the models without a fraction of the paths, and the second is the
-    output with only this fraction. With a reference, vertices are paths of length 0. All descriptors of a graph are
-    deleted together.
+    The rows of each kind are the mean outputs without a fraction of the paths, and with only this fraction. With a
+    reference, vertices are paths of length 0. All descriptors of a graph are deleted together.
     """
     pairs = zip(models, references, strict=True)
     batches = [WeightedBatch(model, graphs, inputs) for model, inputs in pairs]
@@ -241,8 +234,7 @@ def faithfulness(
         chosen = rank[kind] < (fraction * number).round()
         for mode, kept in enumerate((~chosen, chosen)):
             for batch in batches:
-                with torch.no_grad():
-                    out = batch.outputs(batch.weights(kept))[:, output]
+                out = batch.outputs(batch.weights(kept))[:, output]
                 curves[:, kind, mode, i] += out.cpu().double() / len(batches)
     return curves
 

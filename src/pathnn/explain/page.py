@@ -20,10 +20,7 @@ PICTURES, MOST_DESCRIPTORS = 24, 8
 def explanation_page(
     subject: ExplainedGraph, answer: ExplainedOutput, found: Explanation, reference: str, made_by: str, *, top: int = 12
 ) -> str:
-    """Return the page of one graph, with the `top` paths of the largest scores.
-
-    `reference` is the meaning of the reference value in words, and `made_by` names the model.
-    """
+    """Return the page of one graph, with the `top` largest scores; `reference` says what the reference value is."""
     picture, descriptors = subject.picture, subject.descriptor_parts(found)
     ranked = found.ranked()
     most = abs(ranked[0].score) if ranked else 0.0
@@ -94,7 +91,6 @@ def dataset_page(summaries: Sequence[OutputSummary], title: str, reference: str,
 
 def _section(summary: OutputSummary, reference: str, top: int) -> str:
     shown = summary.extremes(top)
-    raising, lowering = [one for one in shown if one.mean > 0], [one for one in reversed(shown) if one.mean < 0]
     areas = "".join(
         f'<tr><td>{kind}</td><td class="number">{deleted:.3g}</td><td class="number">{inserted:.3g}</td></tr>'
         for kind, (deleted, inserted) in summary.areas().items()
@@ -110,8 +106,8 @@ def _section(summary: OutputSummary, reference: str, top: int) -> str:
         text,
         hidden="" if summary.descriptors else "hidden",
         atoms=_patterns(summary.ranked(summary.atoms)),
-        raising=_patterns(raising),
-        lowering=_patterns(lowering),
+        raising=_patterns([one for one in shown if one.mean > 0]),
+        lowering=_patterns([one for one in reversed(shown) if one.mean < 0]),
         areas=areas,
         curves=svg(draw_curves(summary), summary.output.name),
     )

@@ -20,11 +20,7 @@ MORE, LESS = (0.902, 0.624, 0.0), (0.337, 0.706, 0.914)
 
 
 def tint(score: float, most: float) -> Color:
-    """Return the colour of a score: white for 0, and the full colour for an absolute score of `most`.
-
-    >>> tint(0.0, 2.0), tint(2.0, 2.0), hex_color(tint(-2.0, 2.0))
-    ((1.0, 1.0, 1.0), (0.902, 0.624, 0.0), '#56b4e9')
-    """
+    """Return the colour of a score: white for 0, and the full colour for an absolute score of `most`."""
     part = min(abs(score) / most, 1.0) if most > 0 else 0.0
     red, green, blue = (1.0 - part * (1.0 - channel) for channel in (MORE if score > 0 else LESS))
     return (red, green, blue)
@@ -49,13 +45,7 @@ BONDS = {"SINGLE": "–", "DOUBLE": "=", "TRIPLE": "≡", "AROMATIC": "∶"}
 
 
 class Molecule:
-    """Draw scores on a molecule, and write its paths as text.
-
-    Atoms have the numbers of rdkit: from 0, in the order of the SMILES, without implicit hydrogens.
-
-    >>> Molecule("CCO").words(PathScore((0, 1, 2), 0.5))
-    'C0–C1–O2'
-    """
+    """Draw scores on a molecule, and write its paths as text; atoms are numbered in the order of the SMILES."""
 
     vertices, edges, whole = "atoms", "bonds", "molecule"
 
@@ -75,11 +65,7 @@ class Molecule:
         return text
 
     def pattern(self, path: PathScore) -> str:
-        """Return a path as SMARTS, the same in both directions.
-
-        >>> Molecule("OCC").pattern(PathScore((0, 1, 2), 0.5)), Molecule("C[N+](=O)[O-]").pattern(PathScore((1, 3), 0))
-        ('C-C-O', '[N+]-[O-]')
-        """
+        """Return a path as SMARTS, the same in both directions."""
         atoms = [self._symbols[v] for v in path.vertices]
         bonds = [SMARTS.get(self._mol.GetBondBetweenAtoms(*edge).GetBondType().name, "~") for edge in path.edges]
         both = (zip(parts[0], ["", *parts[1]], strict=True) for parts in ((atoms, bonds), (atoms[::-1], bonds[::-1])))
@@ -99,8 +85,7 @@ class Molecule:
     def draw(self, vertices: Mapping[int, float], edges: Mapping[Edge, float], *, numbers: bool = True) -> str:
         """Return an SVG with atoms and bonds coloured by their scores; `numbers` adds the numbers of the atoms.
 
-        In a molecule with more than `MAX_ATOMS` atoms, only the surroundings of `vertices` are drawn; the result is ""
-        if these are too many.
+        Of more than `MAX_ATOMS` atoms, only the surroundings of `vertices` are drawn, or "" if these are too many.
         """
         from rdkit.Chem.Draw import rdMolDraw2D
 
@@ -109,8 +94,7 @@ class Molecule:
         if not number:
             return ""
         vertices = {number[atom]: score for atom, score in vertices.items()}
-        ends = {(number[u], number[v]): score for (u, v), score in edges.items()}
-        bonds = {mol.GetBondBetweenAtoms(*edge).GetIdx(): score for edge, score in ends.items()}
+        bonds = {mol.GetBondBetweenAtoms(number[u], number[v]).GetIdx(): score for (u, v), score in edges.items()}
         drawer = rdMolDraw2D.MolDraw2DSVG(-1, -1)  # as large as the molecule needs
         options: Any = drawer.drawOptions()
         options.addAtomIndices, options.clearBackground, options.prepareMolsBeforeDrawing = numbers, False, False
@@ -166,12 +150,7 @@ class GraphPicture:
         return graph_layout(self.edge_index, self.num_nodes)
 
     def words(self, path: PathScore) -> str:
-        """Return the numbers of the vertices of a path.
-
-        >>> import torch
-        >>> GraphPicture(torch.zeros(2, 0, dtype=torch.long), 3).words(PathScore((0, 2, 1), 0.5))
-        '0–2–1'
-        """
+        """Return the numbers of the vertices of a path."""
         return "–".join(map(str, path.vertices))
 
     def pattern(self, path: PathScore) -> str:

@@ -23,15 +23,6 @@ class PathExplainer(ExplainerAlgorithm):
     Args:
         output: the number of the output to explain; None for the predicted class, or for output 0 of other models.
         reference: see `explain_graphs`.
-
-    >>> from torch_geometric.explain import Explainer
-    >>> model = PathNN(3, 8, 1, collection="ap", k=2)
-    >>> config = {"mode": "regression", "task_level": "graph", "return_type": "raw"}
-    >>> explainer = Explainer(
-    ...     model, PathExplainer(), explanation_type="model", edge_mask_type="object", model_config=config
-    ... )
-    >>> explainer(torch.rand(3, 3), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).edge_mask.shape
-    torch.Size([4])
     """
 
     def __init__(self, output: int | None = None, reference: Tensor | None = None) -> None:
@@ -69,7 +60,5 @@ class PathExplainer(ExplainerAlgorithm):
             ends = (tuple(sorted(pair)) for pair in data.edge_index.t().tolist())
             edge_mask[data.edge_number.cpu()] = torch.tensor([shares.get(pair, 0.0) / 2 for pair in ends])
             node_mask[(batch == graph).cpu()] = found.vertex_scores().float()
-        wants_nodes = self.explainer_config.node_mask_type is not None
-        return Explanation(
-            edge_mask=edge_mask.to(x.device), node_mask=node_mask[:, None].to(x) if wants_nodes else None
-        )
+        nodes = None if self.explainer_config.node_mask_type is None else node_mask[:, None].to(x)
+        return Explanation(edge_mask=edge_mask.to(x.device), node_mask=nodes)

@@ -61,11 +61,6 @@ def choose_answer(
     """Choose an output by its name; by default the predicted class, the most probable label, or the first target.
 
     With several networks, the explained output is the mean of their logits, and `words` has their mean probability.
-
-    >>> import torch
-    >>> signature = TaskSignature("a", "class", 2, 3, None, "accuracy", True, 1.0, ["safe", "toxic"])
-    >>> choose_answer(signature, torch.tensor([0.0, 2.0]))
-    ExplainedOutput(number=1, name="the logit of 'toxic'", words='a probability of 0.881', factor=1.0, shift=0.0)
     """
     names = output_names(signature)
     if asked is not None and asked not in names:
@@ -87,7 +82,6 @@ class ExplainedGraph:
     """A graph as the model reads it, its title, its place in the data, and a picture to draw its scores on.
 
     `order` has the number of each vertex in the data: for a molecule, the number of the atom in the SMILES.
-    `descriptors` describes `data.graph_attr`, if the model reads descriptors.
     """
 
     title: str
@@ -158,26 +152,22 @@ def read_reference(
 ) -> tuple[list[ExplainedGraph], str]:
     """Return the reference graphs, and the meaning of the reference value in words.
 
-    The graphs are a sample of the training molecules in the run folder. Without these, they are the first graphs of
-    `data`, or none if `data` has few graphs: the reference value is then the output for the vertices without any path.
+    The graphs are a sample of the run's training molecules, else the first graphs of `data`, or none if it has few.
     """
-    found: list[ExplainedGraph | str] = []
     if (run / FILE).exists():
         texts, config = load_training_molecules(run).smiles, trained.model.config
         most = min(MOST_REFERENCES, MOST_INPUTS // (config.hidden_channels + (config.graph_channels or 0)))
         chosen = torch.randperm(len(texts), generator=torch.Generator().manual_seed(0))[:most].tolist()
         table = Table(FILE, ("smiles",), tuple((texts[i],) for i in sorted(chosen)))
-        found = list(_molecules(trained, table, "smiles", 0))
-    good = [one for one in found if not isinstance(one, str)]
-    if good:
-        return good, f"the mean prediction for {len(good)} training molecules"
-    found = list(islice(read_subjects(trained, data, smiles=smiles), MOST_REFERENCES))
-    good = [one for one in found if not isinstance(one, str)]
+        good = [one for one in _molecules(trained, table, "smiles", 0) if not isinstance(one, str)]
+        if good:
+            return good, f"the mean prediction for {len(good)} training molecules"
+    first = islice(read_subjects(trained, data, smiles=smiles), MOST_REFERENCES)
+    good = [one for one in first if not isinstance(one, str)]
     if len(good) >= FEWEST_REFERENCES:
         return good, f"the mean prediction for the first {len(good)} graphs of {Path(data).name}"
     kind = good[0].picture.vertices if good else "vertices"
-    why = "because the model has no stored training molecules"
-    return [], f"the output for the {kind} alone, without any path, {why}"
+    return [], f"the output for the {kind} alone, without any path, because the model has no stored training molecules"
 
 
 def _texts(trained: TrainedModel, table: Table, smiles: str | None) -> list[str | None]:
