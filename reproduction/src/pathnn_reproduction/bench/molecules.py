@@ -127,7 +127,10 @@ def intervals_section(folder: Path, scores: Scores) -> str:
     coverage, width, std_width, std_coverage = (fmean(row[field] for row in random) for field in fields)
     last = f"{fmean(row['coverage'] for row in published):.3f}" if len(published) == len(names) else ""
     table += [["mean", "", "", f"{coverage:.3f}", "", f"{width:.2f}", f"{std_width:.2f}", f"{std_coverage:.3f}", last]]
-    both = [name for name in names if all((model, name, "all") in scores for model in OURS[::2])]
+    rows_of = {name: [scores.get((model, name, "all"), {}) for model in OURS[::2]] for name in names}
+    both = [
+        name for name, (one, folds) in rows_of.items() if one and one["commit"] == folds.get("commit")
+    ]  # same defaults
     missing = sorted({name for _, name, _ in scores} - {*names, "ESOL"}, key=_order)
     return fill(
         "bench/intervals",
@@ -144,23 +147,23 @@ def intervals_section(folder: Path, scores: Scores) -> str:
 
 
 def settings_section(folder: Path) -> str:
-    """Return the section on the settings that `molecules_gpu.py` compared with the defaults; without them, nothing."""
-    errors: dict[str, dict[str, float]] = {}
-    rows = [row for row in read_lines(folder / "defaults.jsonl") if "reference" in row]
-    for row in rows:
-        errors.setdefault(row["setting"], {})[row["dataset"]] = row["rmse"]
-    first = rows[0]["reference"] if rows else ""
-    if first not in errors:
+    """Return the section on settings that were compared with a reference; without them, nothing."""
+    lines = read_lines(folder / "defaults.jsonl")
+    rows = [row for row in lines if "reference" in row]
+    if not rows:
         return ""
+    first = rows[0]["reference"]
+    errors: dict[str, dict[str, float]] = {first: {}}
+    for row in lines:
+        if row["setting"] == first or "reference" in row:
+            errors.setdefault(row["setting"], {})[row["dataset"]] = row["rmse"]
     table = []
     for setting, each in errors.items():
-        if each.keys() == errors[first].keys():
-            change = [log(error / errors[first][name]) for name, error in each.items()]
-            table.append((fmean(change), setting, sum(one < 0 for one in change)))
-    texts = [[setting, f"{100 * change:+.1f} %", str(better)] for change, setting, better in sorted(table)]
-    head = ("setting", "RMSE, relative", f"lower on, of {len(errors[first])} datasets")
-    return fill("bench/settings", table=markdown_table(head, texts), first=first, origin=_origin(rows),
-                names=", ".join(sorted(errors[first], key=_order)))  # fmt: skip
+        change = [log(error / errors[first][name]) for name, error in each.items()]
+        table.append((-len(change), fmean(change), setting, f"{sum(one < 0 for one in change)} of {len(change)}"))
+    texts = [[setting, f"{100 * change:+.1f} %", better] for _, change, setting, better in sorted(table)]
+    return fill("bench/settings", table=markdown_table(("setting", "RMSE, relative", "lower on"), texts), first=first,
+                origin=_origin(rows), names=", ".join(sorted(errors[first], key=_order)))  # fmt: skip
 
 
 def tune_section(folder: Path) -> str:
