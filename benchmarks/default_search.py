@@ -73,7 +73,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 DATASETS = ("CHEMBL4203_Ki", "rPPB", "ESOL")
 
 REFERENCE = "mean, standard, 30 epochs"
-"""The default that changes are compared with. One of them, "counts 0.3", replaced it."""
+"""The default, with which changes are compared."""
 
 LR2, BATCH64 = {"lr": 0.002}, {"batch_size": 64, "lr": 0.002}
 CHANGES: dict[str, dict[str, Any]] = {

@@ -72,7 +72,7 @@ class Readout(nn.Module):
 CLIP = 6.0
 """Graph features are at most this many standard deviations from their mean."""
 
-COUNTS = 0.3
+COUNTS = 0.1
 """The factor of counts of substructures; standardised, rare ones would be large, and networks overfit them."""
 
 
