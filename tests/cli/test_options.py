@@ -86,5 +86,5 @@ def test_without_the_package_a_command_says_how_to_get_it(monkeypatch: pytest.Mo
     for arguments in ([], ["zinc", "--limit", "0"]):
         missing = CliRunner().invoke(app, [name, *arguments])
         assert (missing.exit_code, missing.stdout) == (1, "")
-        assert "pathnn-reproduction" in missing.stderr
+        assert f"pathnn {name} is in the package pathnn-reproduction" in missing.stderr
         assert "pip install ./reproduction" in missing.stderr

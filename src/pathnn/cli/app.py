@@ -40,10 +40,10 @@ PLUGINS = {
 """The commands of the package `pathnn_reproduction`, which registers them as entry points."""
 
 
-def _refuse() -> None:
+def _refuse(context: typer.Context) -> None:
     raise ValueError(
-        "this is in the package pathnn-reproduction, which is not installed: in a clone, run make install, or "
-        "pip install ./reproduction."
+        f"pathnn {context.info_name} is in the package pathnn-reproduction, which is not installed: in a clone, run "
+        "make install, or pip install ./reproduction."
     )
 
 
