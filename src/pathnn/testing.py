@@ -107,7 +107,11 @@ def assert_backends_agree(
 
 
 def relative_difference(value: Tensor, expected: Tensor, *, scale: float = 0.0) -> float:
-    """Return the largest difference over the largest expected value (or over `scale`, if that is larger)."""
+    """Return the largest difference over the largest expected value (or over `scale`, if that is larger).
+
+    >>> relative_difference(torch.tensor([1.0, 2.5]), torch.tensor([1.0, 2.0]))
+    0.25
+    """
     if value.shape != expected.shape:
         raise AssertionError(f"shapes differ: {tuple(value.shape)} and {tuple(expected.shape)}.")
     if value.numel() == 0:

@@ -23,6 +23,15 @@ class PathExplainer(ExplainerAlgorithm):
     Args:
         output: the number of the output to explain; None for the predicted class, or for output 0 of other models.
         reference: see `explain_graphs`.
+
+    >>> from torch_geometric.explain import Explainer
+    >>> model = PathNN(3, 8, 1, collection="ap", k=2)
+    >>> config = {"mode": "regression", "task_level": "graph", "return_type": "raw"}
+    >>> explainer = Explainer(
+    ...     model, PathExplainer(), explanation_type="model", edge_mask_type="object", model_config=config
+    ... )
+    >>> explainer(torch.rand(3, 3), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).edge_mask.shape
+    torch.Size([4])
     """
 
     def __init__(self, output: int | None = None, reference: Tensor | None = None) -> None:

@@ -127,10 +127,9 @@ def intervals_section(folder: Path, scores: Scores) -> str:
     coverage, width, std_width, std_coverage = (fmean(row[field] for row in random) for field in fields)
     last = f"{fmean(row['coverage'] for row in published):.3f}" if len(published) == len(names) else ""
     table += [["mean", "", "", f"{coverage:.3f}", "", f"{width:.2f}", f"{std_width:.2f}", f"{std_coverage:.3f}", last]]
-    rows_of = {name: [scores.get((model, name, "all"), {}) for model in OURS[::2]] for name in names}
-    both = [
-        name for name, (one, folds) in rows_of.items() if one and one["commit"] == folds.get("commit")
-    ]  # same defaults
+    one, folds = ({name: scores.get((model, name, "all")) for name in names} for model in OURS[::2])
+    pairs = {name: (a, b) for name in names if (a := one[name]) and (b := folds[name])}
+    both = [name for name, (a, b) in pairs.items() if a.get("commit") == b.get("commit")]  # the defaults are the same
     missing = sorted({name for _, name, _ in scores} - {*names, "ESOL"}, key=_order)
     return fill(
         "bench/intervals",
