@@ -32,14 +32,14 @@ EVALUATION_FILES = (
     "test_predictions.csv", "out_of_fold.csv", "training_molecules.npz", "baselines.json", "baselines.csv",
     "report.html", "intervals.json",
 )  # fmt: skip
-"""What `pathnn.evaluation` and `pathnn.inference` write into the folder of one run or of several."""
+"""The files that `pathnn.evaluation` and `pathnn.inference` write into the folder of one run or of several."""
 
 FILES = (
     "config.yaml", "metrics.jsonl", "model.safetensors", "last.ckpt", "result.json", "curves.png", *EVALUATION_FILES
 )  # fmt: skip
 
 ENTRIES = (*FILES, LOCK, "logs")
-"""What a run folder holds."""
+"""The files of a run folder."""
 
 
 class File:

@@ -94,6 +94,11 @@ def test_several_processes_read_what_one_reads() -> None:
         assert all(torch.equal(tensor, others.tensors()[name]) for name, tensor in graphs.tensors().items())
 
 
+def test_an_unknown_descriptor_is_named_before_processes_start() -> None:
+    with pytest.raises(DataError, match="no descriptor 'Nonsense'"):
+        MoleculePool(MoleculeReader(descriptors=Descriptors("rdkit", ("Nonsense",))), 1)
+
+
 def test_a_process_that_ends_is_an_error_and_not_a_wait_for_ever() -> None:
     with pytest.raises(DataError, match="exit code"), MoleculePool(MoleculeReader(), 1) as pool:  # noqa: PT012
         pool.processes[0].kill()

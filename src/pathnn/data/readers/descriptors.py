@@ -28,7 +28,7 @@ Array = np.ndarray[Any, np.dtype[np.float32]]
 
 @dataclass(frozen=True)
 class Descriptors:
-    """What describes a molecule: Morgan counts, then descriptors of RDKit, or columns of a table (`names`)."""
+    """The descriptors of a molecule: Morgan counts, then those of RDKit, or columns of a table (`names`)."""
 
     kind: Literal["standard", "rdkit", "morgan", "columns"]
     names: tuple[str, ...] = ()

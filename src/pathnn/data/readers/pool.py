@@ -54,7 +54,7 @@ class MoleculesRead(NamedTuple):
 
 
 class MoleculeReader(NamedTuple):
-    """How to read molecules: their features, how they are cleaned, and their descriptors."""
+    """The options for reading molecules: their features, cleaning and descriptors."""
 
     features: MoleculeFeatures = "cip"
     clean: Clean | None = None
@@ -74,6 +74,8 @@ class MoleculePool:
 
     def __init__(self, reader: MoleculeReader, processes: int) -> None:
         self.reader = reader
+        if processes:
+            reader.read([])  # raises what would end each process: no rdkit, or an unknown descriptor
         self.processes = [_start(reader) for _ in range(processes)]
         self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
         for process in self.processes:

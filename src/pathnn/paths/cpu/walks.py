@@ -71,7 +71,7 @@ def _avoids_larger(pred, a, b):
 
 @njit(cache=True, nogil=True, inline="always")
 def may_step(mode, x, v, path, depth, dist, pred):
-    """Whether the walk that is at `v` = `path[depth]` may go on to its neighbour `x`."""
+    """Return whether the walk that is at `v` = `path[depth]` may continue to its neighbour `x`."""
     if mode == AP:
         for i in range(depth):
             if path[i] == x:
