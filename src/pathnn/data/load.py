@@ -71,8 +71,8 @@ def load_data(
         splits: a CSV with the split (`write_split` writes it), instead of `split_by` and `split_seed`.
         vocabulary: the codes of the TU data of a trained model (`signature.vocabulary`), for reading other data.
         descriptors: numbers that describe each molecule of a table, as `graphs.graph_attr`: "rdkit" (2D descriptors),
-            "morgan" (logarithms of Morgan counts), "standard" (these and some of RDKit), or the names of numeric columns; what a model was trained on is in
-            `signature.descriptors`.
+            "morgan" (logarithms of Morgan counts), "standard" (Morgan counts and some of RDKit), or the names of
+            numeric columns; what a model was trained on is in `signature.descriptors`.
 
     ```python
     task = load_data("molecules.csv", targets="logS")
