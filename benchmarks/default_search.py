@@ -77,6 +77,8 @@ REFERENCE = "mean, standard, 30 epochs"
 
 LR2, BATCH64 = {"lr": 0.002}, {"batch_size": 64, "lr": 0.002}
 CHANGES: dict[str, dict[str, Any]] = {
+    "kernel": {"kernel": True},
+    "kernel, counts 0.3": {"kernel": True, "counts": 0.3},
     "counts 0.3": {"counts": 0.3},
     "counts 0.6": {"counts": 0.6},
     "counts 0.3, dropout 0.1": {"counts": 0.3, "options": {"dropout": 0.1}},
@@ -118,7 +120,7 @@ COSTLY: dict[str, dict[str, Any]] = {
 }
 """Changes that take more CPU time, to know what it would buy; they are never chosen."""
 
-BASE = {**STANDARD, "epochs": 30, "lr": 0.001, "batch_size": 32, "k": 4, "collection": "ap"}
+BASE = {**STANDARD, "epochs": 30, "lr": 0.001, "batch_size": 32, "k": 4, "collection": "ap", "kernel": False}
 CANDIDATES = (REFERENCE, *CHANGES)
 SETTINGS |= {
     name: {**BASE, **change, "options": {**MEAN, **change.get("options", {})}}
@@ -202,7 +204,7 @@ def main(tables: Path, work: Path, results: Path, *chosen: str) -> None:
     lines = results.read_text().splitlines() if results.exists() else []
     done = {(row["setting"], row["dataset"]) for row in map(json.loads, lines)}
     for setting in chosen or SETTINGS:
-        for name in DATASETS:
+        for name in SEARCHED if setting in (*CANDIDATES, *COSTLY) else DATASETS:
             if (setting, name) not in done:
                 row = measure(setting, write_training_part(tables / f"{name}.csv", work), work)
                 with results.open("a") as file:

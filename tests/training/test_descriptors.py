@@ -152,3 +152,91 @@ def test_an_explanation_adds_up(table, tmp_path):
     assert "descriptors" in (tmp_path / "why.html").read_text()
     with pytest.raises(ValueError, match="graph_attr is missing"):
         explain_paths(trained.model, data.x, data.edge_index, edge_attr=data.edge_attr)
+
+
+def kernel_config(table, **options):
+    return small_config(table, descriptors="standard", split_by="part", kernel=True, **options)
+
+
+def test_a_kernel_is_averaged_with_the_network(table, tmp_path):
+    result = run(kernel_config(table, epochs=2), tmp_path / "run")
+    trained, task = load_model(tmp_path / "run" / "model.safetensors"), load_task(kernel_config(table))
+    (share,), kernel = result["kernel_share"], trained.model.kernel
+    assert 0 < share < 1
+    assert float(kernel.share) == pytest.approx(share)
+    assert kernel.sizes[0] == len(task.splits[0].train)
+    whole = predict(trained, task)
+    own = kernel(trained.model.graph_scale(task.graphs.graph_attr)).detach()
+    kernel.share.zero_()
+    torch.testing.assert_close(whole, torch.lerp(predict(trained, task), own, share))
+    y = trained.signature.target_scale.encode(task.graphs.y)
+    known = task.splits[0].train
+    assert (own - y)[known].abs().mean() < y[known].abs().mean()  # it has learned something
+    call("evaluate", tmp_path / "run", table, "--json")
+
+
+def test_a_stopped_run_resumes_with_the_same_kernel(table, tmp_path):
+    config = kernel_config(table, epochs=3)
+    whole = run(config, tmp_path / "whole")
+    run(replace(config, epochs=1), tmp_path / "parts")
+    parts = run(config, tmp_path / "parts", resume=True)
+    assert {name: whole[name] for name in ("test_score", "val_score", "kernel_share")} == {
+        name: parts[name] for name in ("test_score", "val_score", "kernel_share")
+    }
+    assert run(config, tmp_path / "parts", resume=True)["test_score"] == whole["test_score"]
+
+
+def test_folds_and_moving_averages_have_kernels(table, tmp_path):
+    config = kernel_config(table, epochs=1)
+    cross_validate(replace(config, split_by=None), tmp_path / "folds", 2)
+    task = load_task(config)
+    (alone, joined) = (load_model(tmp_path / "folds" / "fold-1" / "model.safetensors"), load_runs(tmp_path / "folds"))
+    scale = joined.members[1].signature.target_scale
+    assert scale != alone.signature.target_scale  # the members have one scale, and so has the kernel
+    torch.testing.assert_close(
+        scale.decode(predict(joined.members[1], task)), alone.signature.target_scale.decode(predict(alone, task)),
+        rtol=1e-5, atol=1e-5,
+    )  # fmt: skip
+    run(replace(config, ema=0.5, epochs=2), tmp_path / "ema")
+    run(replace(config, epochs=2), tmp_path / "plain")
+    average, plain = (load_model(tmp_path / name / "model.safetensors").model.kernel for name in ("ema", "plain"))
+    for name in ("columns", "members", "features", "weight", "bias", "factor"):
+        assert torch.equal(getattr(average, name), getattr(plain, name))
+
+
+def test_a_kernel_explains_too(table, tmp_path):
+    run(kernel_config(table, standardize=False, epochs=2), tmp_path / "run")
+    document = json.loads(call("explain", tmp_path / "run", table, "--row", 13, "--top", 1000, "--json"))
+    paths = sum(path["score"] for path in document["paths"])
+    total = document["baseline"] + document["descriptors"] + paths + document["rest"]
+    assert document["prediction"] == pytest.approx(total, abs=1e-5)
+    assert abs(document["rest"]) < 0.02 * (
+        abs(document["descriptors"]) + sum(abs(p["score"]) for p in document["paths"])
+    )
+
+
+def test_a_kernel_is_the_default_of_regression_on_molecules_only(table, tmp_path):
+    options = ["--epochs", 1, "--hidden", 8, "-k", 2, "--device", "cpu", "--overwrite", "--out", tmp_path / "run"]
+    for more, expected in (
+        (["--target", "size"], True),
+        (["--target", "size", "--no-kernel"], False),
+        (["--target", "size", "--descriptors", "none"], False),
+        (["--target", "size", "--descriptors", "twice"], True),
+        (["--target", "active"], False),
+    ):
+        call("train", table, *more, *options)
+        trained = load_model(tmp_path / "run" / "model.safetensors")
+        assert (trained.model.kernel is not None) == trained.config.kernel == expected
+
+
+def test_a_kernel_that_cannot_be_fitted_is_an_error(table, tmp_path):
+    options = ["--kernel", "--epochs", 1, "--device", "cpu", "--out", tmp_path / "run"]
+    for more, words in (
+        (["--target", "active"], "regression"),
+        (["--target", "size", "--descriptors", "none"], "none"),
+    ):
+        text = " ".join(call("train", table, *more, *options, code=1).split())
+        assert "kernel" in text
+        assert words in text
+        assert "Traceback" not in text
+        assert not (tmp_path / "run").exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args
 
@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from pathnn.checks import check_choice, check_count, check_dropout, check_flag, check_widths
 from pathnn.nn.encoders import CategoricalEncoder, EncoderName, check_features, make_encoder
-from pathnn.nn.readout import GraphScale, HeadName, Readout, ReadoutName, join_graph_attr, make_head
+from pathnn.nn.kernel_regression import KernelRegression
+from pathnn.nn.readout import GraphScale, HeadName, MLPHead, Readout, ReadoutName, join_graph_attr, make_head
 from pathnn.paths.storage import KEY, is_packed
 from pathnn.paths.trie import PathTrie
 
@@ -36,6 +37,8 @@ class ModelConfig:
     head: HeadName | None = "mlp"
     dropout: float = 0.0
     graph_channels: int = 0
+    kernel: tuple[int, ...] | None = None
+    """The sizes of the `KernelRegression` of the head, which `GraphModel.fit_kernel` sets."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -55,6 +58,7 @@ class ModelConfig:
                     f"graph_channels={self.graph_channels}: the head reads features of graphs next to the readout; "
                     "expected a model with a readout and a head."
                 )
+        object.__setattr__(self, "kernel", None if self.kernel is None else tuple(map(int, self.kernel)))
         check_choice("norm", self.norm, ("batch", None))
         check_choice("readout", self.readout, (*get_args(ReadoutName), None))
         check_dropout(self.dropout)
@@ -190,11 +194,48 @@ class GraphModel(nn.Module):
         for part in self.children():
             reset(part)
 
+    @property
+    def kernel(self) -> KernelRegression | None:
+        """Return the kernel regression that the head averages with its output, or None."""
+        return getattr(self.head, "kernel", None)
+
+    def fit_kernel(self, graph_attr: Tensor, y: Tensor, *, counts: int = 0) -> None:
+        """Add a `KernelRegression` to the head, for the features and targets `y` of training graphs.
+
+        The first `counts` features are logarithms of 1 + a count. Call `graph_scale.fit` before. Until
+        `kernel.fit_share`, the prediction stays that of the network.
+
+        >>> import torch
+        >>> from pathnn import PathNN
+        >>> model = PathNN(2, 8, 1, collection="sp", k=2, graph_channels=3)
+        >>> features = torch.rand(5, 3)
+        >>> model.graph_scale.fit(features)
+        >>> model.fit_kernel(features, features.sum(dim=1, keepdim=True))
+        >>> model.kernel(model.graph_scale(features)).shape
+        torch.Size([5, 1])
+        """
+        if not isinstance(self.graph_scale, GraphScale) or not isinstance(self.head, MLPHead):
+            raise ValueError("a kernel compares features of graphs: expected a model with graph_channels, head='mlp'.")
+        if y.dim() != 2 or y.shape != (len(graph_attr), self.config.out_channels):
+            raise ValueError(f"y: expected shape {(len(graph_attr), self.config.out_channels)}, got {tuple(y.shape)}.")
+        inputs, factor = self.graph_scale(graph_attr), float(self.graph_scale.factor[0])
+        self._add_kernel(KernelRegression.fitted(inputs, y, counts=counts, factor=factor if counts else 1.0))
+
+    def _add_kernel(self, kernel: KernelRegression) -> None:
+        cast(MLPHead, self.head).kernel = kernel
+        self.config = replace(self.config, kernel=kernel.sizes)
+
     @classmethod
     def from_config(cls, config: ModelConfig | Mapping[str, Any], **options: Any) -> Self:
         """Return the untrained model of a config or its `to_dict`; `options` are those that no config has."""
         config = config if isinstance(config, ModelConfig) else cls.config_class.from_dict(config)
-        return cls(**config.to_dict(), **options)
+        values = config.to_dict()
+        sizes = values.pop("kernel")
+        model = cls(**values, **options)
+        if sizes is not None:
+            graphs, columns, counts, features = sizes
+            model._add_kernel(KernelRegression(graphs, columns, counts, features, config.out_channels or 1))
+        return model
 
 
 def read_out(readout: nn.Module, h: Tensor, batch: Tensor | None, batch_size: int | None) -> Tensor:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from pathnn.checks import check_choice
 from pathnn.nn.backends import base
+from pathnn.nn.kernel_regression import KernelRegression
 
 ReadoutName = Literal["sum", "mean"]
 
@@ -138,7 +139,8 @@ HeadName = Literal["mlp", "linear"]
 class MLPHead(nn.Module):
     """Predict by Linear, ReLU, dropout, Linear, as in the paper's real-world experiments.
 
-    `hidden` is the width between the layers; None for that of the input.
+    `hidden` is the width between the layers; None for that of the input. In evaluation mode, the result is averaged
+    with that of `kernel`, if there is one, which reads the features of graphs at the end of the input.
 
     >>> import torch
     >>> MLPHead(8, 2)(torch.ones(3, 8)).shape
@@ -151,11 +153,12 @@ class MLPHead(nn.Module):
         self.linear1 = nn.Linear(channels, hidden)
         self.linear2 = nn.Linear(hidden, out_channels)
         self.dropout = nn.Dropout(dropout)
+        self.kernel: KernelRegression | None = None
 
     def forward(self, h: Tensor) -> Tensor:
         """Return `[n, out_channels]` for `[n, channels]`."""
         out: Tensor = self.linear2(self.dropout(self.linear1(h).relu()))
-        return out
+        return out if self.kernel is None or self.training else self.kernel.average(out, h)
 
 
 def make_head(

@@ -97,6 +97,8 @@ class RunConfig:
             model predicts for is cleaned in the same way.
         descriptors: numbers of each molecule that the head reads: "standard" (Morgan counts and fast descriptors of
             RDKit), "rdkit" (all its descriptors), "morgan", or columns. The training part standardises all but counts.
+        kernel: average the outputs with those of a `KernelRegression` on the descriptors, with shares that are best for
+            the validation part. The model file then has the descriptors of the training molecules.
         metric: see `pathnn.data.metrics`; None for the default of the kind of target, or the paper's.
         options: options of the model (`PathNN`, `DeepPathNN` or `Baseline`) that the data does not determine, such as
             `hidden_channels`.
@@ -146,6 +148,10 @@ class RunConfig:
     descriptors: str | tuple[str, ...] | None = option(
         None, "What else the model reads of molecules: standard (the default), rdkit, morgan, none, or columns.",
         metavar="NAME|COLUMN,...",
+    )  # fmt: skip
+    kernel: bool = option(
+        False, "Average the network with a kernel regression on the descriptors of its training molecules.",
+        flags=("--kernel/--no-kernel",),
     )  # fmt: skip
     metric: str | None = option(None, f"The metric to choose the epoch by: {', '.join(METRICS)}.", metavar="NAME")
     model: str = option("pathnn", "pathnn, pathnn+, gin, gcn, gatedgcn, gat, graphsage or mlp.")

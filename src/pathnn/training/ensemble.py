@@ -228,12 +228,14 @@ def _in_one_unit(members: list[TrainedModel], data: DataFingerprint | None) -> l
 
 
 def _rescale(member: TrainedModel, own: TargetScale, common: TargetScale) -> None:
-    """Change the last layer so that its outputs are in the unit of `common`."""
-    last = [module for module in member.model.head.modules() if isinstance(module, torch.nn.Linear)][-1]
+    """Change the last layer, and the kernel, so that their outputs are in the unit of `common`."""
+    linear = [module for module in member.model.head.modules() if isinstance(module, torch.nn.Linear)]
+    last: list[Any] = [linear[-1], member.model.kernel]
     mean, std, other_mean, other_std = torch.tensor([own.mean, own.std, common.mean, common.std], dtype=torch.float64)
     with torch.no_grad():
-        last.weight.copy_(last.weight.double() * (std / other_std)[:, None])
-        last.bias.copy_((last.bias.double() * std + mean - other_mean) / other_std)
+        for part in filter(None, last):
+            part.weight.copy_(part.weight.double() * (std / other_std)[:, None])
+            part.bias.copy_((part.bias.double() * std + mean - other_mean) / other_std)
 
 
 MOST_SEEDS = 1000

@@ -19,13 +19,13 @@ import torch
 from torch import Tensor
 from torch.optim import Adam, AdamW, Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.optim.swa_utils import AveragedModel
 
 from pathnn.data.loader import PackedLoader
 from pathnn.device import leave_processes, resolve, share_buffers, small_cublas_workspace
 from pathnn.training.config import RunConfig, run_seed
 from pathnn.training.errors import NotFiniteError, RunError
-from pathnn.training.scoring import Evaluation, Step, apply, as_targets, evaluate, targets
+from pathnn.training.scoring import Evaluation, Step, apply, as_targets, evaluate, measure, model_outputs, targets
 from pathnn.training.setup import Loaders, Model, own_share
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class TrainState:
             )
         average = None
         if config.ema is not None:
-            mean = get_ema_multi_avg_fn(config.ema)  # type: ignore[no-untyped-call]
+            mean = partial(_move_average, config.ema)
             average = AveragedModel(model, fabric.device, multi_avg_fn=mean, use_buffers=True)
         return TrainState(fabric, model, step, fabric_optimizer, optimizer, scheduler, average=average)
 
@@ -166,6 +166,15 @@ class TrainState:
         if config.min_lr is not None and self.lr <= config.min_lr:
             return f"learning rate {self.lr:g} fell to {config.min_lr:g}"
         return None
+
+
+@torch.no_grad()
+def _move_average(decay: float, averages: Any, tensors: Any, _: Any) -> None:
+    """Move averages, tensors of one type, towards those of the model; counters and indices are those of the model."""
+    if tensors[0].is_floating_point():
+        torch._foreach_lerp_(averages, tensors, 1 - decay)
+    else:
+        torch._foreach_copy_(averages, tensors)
 
 
 class Stepper:
@@ -261,7 +270,7 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
         share_buffers(state.fabric, state.model)
         if state.average is not None:
             share_buffers(state.fabric, state.average)
-        val = _evaluate(state, loaders, loaders.val, stepper)
+        val = _validate(state, loaders, stepper)
         state.epoch += 1
         better = state.best is None or at_least_as_good(val.score, state.best.val_score, maximize)
         test_score = _evaluate(state, loaders, loaders.test, stepper).score if better and len(loaders.test) else None
@@ -314,6 +323,23 @@ def _mean_loss(losses: Tensor, batches: list[Tensor], epoch: int) -> float:
         )
     sizes = torch.tensor([batch.numel() for batch in batches], dtype=torch.float64)
     return float((losses.cpu().double() * sizes).sum() / sizes.sum())
+
+
+def _validate(state: TrainState, loaders: Loaders, stepper: Stepper) -> Evaluation:
+    """Evaluate on the validation part; the share of a kernel is set to what is best for it."""
+    model, loader, task = state.evaluated, loaders.val, loaders.task
+    if (kernel := model.kernel) is None:
+        return _evaluate(state, loaders, loader, stepper)
+    features, scale = task.graphs.graph_attr, model.graph_scale
+    assert features is not None
+    assert scale is not None
+    kernel.share.zero_()  # the outputs of the network alone
+    out = model_outputs(model, loader, fabric=state.fabric, forward=partial(stepper.predict, loader))
+    y = targets(task, loader.index).to(out.device)
+    with torch.no_grad():
+        own = kernel(scale(features[loader.index.to(features.device)].to(out.device)))
+        kernel.fit_share(out, own, loaders.scale.encode(y))
+        return measure(out + kernel.share * (own - out), y, task, loaders.scale)
 
 
 def _evaluate(state: TrainState, loaders: Loaders, loader: PackedLoader, stepper: Stepper) -> Evaluation:

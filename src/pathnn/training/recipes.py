@@ -112,6 +112,10 @@ OTHERS: dict[str, Any] = {
 }  # fmt: skip
 
 
+MOST_COMPARED = 5_000
+"""With more molecules, a kernel takes long, and a network needs no help."""
+
+
 def default_options(task: Task) -> dict[str, Any]:
     """Return the default options of a `RunConfig` for a user's data.
 
@@ -130,6 +134,7 @@ def default_options(task: Task) -> dict[str, Any]:
         "collection": "ap",
         "batch_size": 32,
         "standardize": task.target == "regression",
+        "kernel": task.target == "regression" and task.descriptors is not None and len(task.graphs) <= MOST_COMPARED,
     }
 
 

@@ -226,6 +226,7 @@ def _scores(run: Run) -> dict[str, Any]:
         "parameters": sum(p.numel() for p in run.state.model.parameters()),
         "fold": run.config.fold,
         "seed": run.config.seed,
+        **({} if (share := best.weights.get("head.kernel.share")) is None else {"kernel_share": share.tolist()}),
     }
 
 

@@ -68,8 +68,32 @@ def build_model(config: RunConfig, task: Task) -> Model:
     values = task.graphs.graph_attr
     if values is not None and isinstance(model.graph_scale, GraphScale):
         counts = 0 if task.descriptors is None else task.descriptors.counts
-        model.graph_scale.fit(values[choose_split(task, config).train.to(values.device)].cpu(), counts=counts)
+        train = choose_split(task, config).train.to(values.device)
+        model.graph_scale.fit(values[train].cpu(), counts=counts)
+        if config.kernel:
+            _fit_kernel(model, config, task, train, counts)
+    elif config.kernel:
+        raise RunError("kernel compares descriptors, and this run has none: leave it out (--no-kernel).")
     return model
+
+
+MOST_COMPARED = 20_000
+"""A kernel over more training graphs would take hours and gigabytes."""
+
+
+def _fit_kernel(model: Model, config: RunConfig, task: Task, train: Tensor, counts: int) -> None:
+    """Fit the kernel of a model to the training graphs."""
+    graphs = task.graphs
+    assert graphs.graph_attr is not None
+    assert graphs.y is not None
+    if task.target != "regression" or len(train) > MOST_COMPARED:
+        raise RunError(
+            f"kernel is for regression with at most {MOST_COMPARED:,} training graphs, but {task.name} has "
+            f"{len(train):,} and the target is of the kind {task.target!r}: leave it out (--no-kernel)."
+        )
+    y = graphs.y[train.to(graphs.y.device)].cpu()
+    scale = TargetScale.of(y) if config.standardize else TargetScale()
+    model.fit_kernel(graphs.graph_attr[train].cpu(), scale.encode(y.double()), counts=counts)
 
 
 def _fitting(task: Task) -> dict[str, Any]:
