@@ -32,8 +32,8 @@ class KernelRegression(nn.Module):
     [-1.0, 0.0, 1.0]
     """
 
-    columns: Tensor
-    members: Tensor
+    columns: Tensor  # a substructure plus the number of all substructures times how often it is there, from 0
+    members: Tensor  # whether a training graph has it that often and once more
     features: Tensor
     weight: Tensor
     bias: Tensor
@@ -43,7 +43,7 @@ class KernelRegression(nn.Module):
     def __init__(self, graphs: int, columns: int, counts: int, features: int, out_channels: int) -> None:
         super().__init__()
         self.sizes = (graphs, columns, counts, features)
-        self.register_buffer("columns", torch.zeros(columns, dtype=torch.long))  # that a training graph has
+        self.register_buffer("columns", torch.zeros(columns, dtype=torch.long))
         self.register_buffer("members", torch.zeros(graphs, columns, dtype=torch.bool))
         self.register_buffer("features", torch.zeros(graphs, features))
         self.register_buffer("weight", torch.zeros(out_channels, graphs))
@@ -59,14 +59,13 @@ class KernelRegression(nn.Module):
         with the least error when each training graph is left out.
         """
         inputs = inputs.double()
-        whole = torch.expm1(inputs[:, :counts] / factor).round().log1p() * factor
-        inputs = torch.cat([whole, inputs[:, counts:]], dim=1)
-        levels = _levels(whole, factor) > 0.5
-        columns = levels.any(dim=0).nonzero().flatten()
+        numbers = torch.expm1(inputs[:, :counts] / factor).round()
+        reached = numbers.amax(dim=0) > torch.arange(MOST_COUNTED)[:, None]
+        columns = reached.flatten().nonzero().flatten()
         out = cls(len(inputs), columns.numel(), counts, inputs.size(1) - counts, y.size(1)).double()
-        out.columns, out.members = columns, levels[:, columns]
-        out.features, out.factor = inputs[:, counts:], torch.tensor(factor).double()
-        similarity = out.similarity(inputs)
+        out.columns, out.factor, out.features = columns, torch.tensor(factor).double(), inputs[:, counts:]
+        out.members = out._times(numbers) > 0
+        similarity = out.similarity(torch.cat([numbers.log1p() * factor, inputs[:, counts:]], dim=1))
         masks, kinds = torch.unique(~y.isnan(), dim=1, return_inverse=True)
         for kind, known in enumerate(masks.T):  # targets that are known for the same graphs share the work
             targets = (kinds == kind).nonzero().flatten()
@@ -80,14 +79,20 @@ class KernelRegression(nn.Module):
         """Return the similarity to each training graph, `[graphs, training graphs]`."""
         counts, parts = self.sizes[2], []
         if counts:
-            levels, members = _levels(inputs[:, :counts], self.factor), self.members.to(inputs.dtype)
-            both = levels[:, self.columns] @ members.T
-            either = levels.sum(dim=1, keepdim=True) + members.sum(dim=1) - both
+            numbers = torch.expm1(inputs[:, :counts] / self.factor).clamp(0.0, MOST_COUNTED)
+            members = self.members.to(inputs.dtype)
+            both = self._times(numbers) @ members.T
+            either = numbers.sum(dim=1, keepdim=True) + members.sum(dim=1) - both
             parts.append(both / either.clamp(min=1.0))
         if width := inputs.size(1) - counts:
             far = torch.cdist(inputs[:, counts:], self.features, compute_mode="donot_use_mm_for_euclid_dist")
             parts.append(torch.exp(-far.square() / (2 * width)))
         return torch.stack(parts).mean(dim=0)
+
+    def _times(self, numbers: Tensor) -> Tensor:
+        """Return for each of `columns` whether a substructure is there that many times: 1 or 0, linear in between."""
+        counts = numbers.size(1)
+        return (numbers[:, self.columns % counts] - self.columns // counts).clamp(0.0, 1.0)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return the prediction of the regression alone, `[graphs, out_channels]`."""
@@ -110,12 +115,6 @@ class KernelRegression(nn.Module):
         best = (change * wanted).sum(dim=0) / change.square().sum(dim=0).clamp(min=1e-12)
         number = known.sum(dim=0)
         self.share.copy_((number * best.clamp(0.0, 1.0) + PRIOR / 2) / (number + PRIOR))
-
-
-def _levels(inputs: Tensor, factor: Tensor | float) -> Tensor:
-    """Return for each substructure and number whether it is there that many times: 1 or 0; linear in between."""
-    counts = torch.expm1(inputs / factor)
-    return torch.cat([(counts - number).clamp(0.0, 1.0) for number in range(MOST_COUNTED)], dim=1)
 
 
 def _solve(similarity: Tensor, y: Tensor) -> Tensor:
