@@ -75,10 +75,12 @@ DATASETS = ("CHEMBL4203_Ki", "rPPB", "ESOL")
 REFERENCE = "mean, standard, 30 epochs"
 """The default, with which changes are compared."""
 
+KERNEL = {"kernel": True, "keep": "last"}
 LR2, BATCH64 = {"lr": 0.002}, {"batch_size": 64, "lr": 0.002}
 CHANGES: dict[str, dict[str, Any]] = {
-    "kernel": {"kernel": True},
-    "kernel, counts 0.3": {"kernel": True, "counts": 0.3},
+    "kernel, last epoch": KERNEL,
+    "kernel, last epoch, counts 0.3": {**KERNEL, "counts": 0.3},
+    "kernel, last of 15 epochs": {**KERNEL, "epochs": 15},
     "counts 0.3": {"counts": 0.3},
     "counts 0.6": {"counts": 0.6},
     "counts 0.3, dropout 0.1": {"counts": 0.3, "options": {"dropout": 0.1}},
@@ -120,7 +122,8 @@ COSTLY: dict[str, dict[str, Any]] = {
 }
 """Changes that take more CPU time, to know what it would buy; they are never chosen."""
 
-BASE = {**STANDARD, "epochs": 30, "lr": 0.001, "batch_size": 32, "k": 4, "collection": "ap", "kernel": False}
+BASE = {**STANDARD, "epochs": 30, "lr": 0.001, "batch_size": 32, "k": 4, "collection": "ap", "kernel": False,
+        "keep": "best"}  # fmt: skip
 CANDIDATES = (REFERENCE, *CHANGES)
 SETTINGS |= {
     name: {**BASE, **change, "options": {**MEAN, **change.get("options", {})}}

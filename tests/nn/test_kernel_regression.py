@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from pathnn.nn import PathNN
-from pathnn.nn.kernel_regression import PRIOR, RIDGES, KernelRegression
+from pathnn.nn.kernel_regression import PRIOR, RIDGES, SHARE, KernelRegression
 from pathnn.nn.model_file import load_pretrained
 from pathnn.nn.readout import COUNTS
 
@@ -26,20 +26,19 @@ def slow_similarity(a: list[float], b: list[float]) -> float:
     return (both / max(either, 1) + exp(-far / (2 * OTHERS))) / 2
 
 
-def slow_fit(rows: list[list[float]], y: list[float], query: list[list[float]]) -> np.ndarray:
-    """Leave out each graph in turn with each penalty, and predict for `query` with the best penalty."""
+def slow_predict(
+    rows: list[list[float]], y: list[float], kept: list[int], query: list[list[float]], ridge: float
+) -> np.ndarray:
+    """Predict with the graphs in `kept`, by the formula; the constant is the mean of all targets."""
+    mean = float(np.mean(y))
+    matrix = np.array([[slow_similarity(rows[i], rows[j]) for j in kept] for i in kept])
+    weights = np.linalg.solve(matrix + ridge * np.eye(len(kept)), [y[i] - mean for i in kept])
+    return mean + np.array([[slow_similarity(row, rows[j]) for j in kept] for row in query]) @ weights
 
-    def predict(kept: list[int], others: list[list[float]], ridge: float) -> np.ndarray:
-        matrix = np.array([[slow_similarity(rows[i], rows[j]) for j in kept] for i in kept])
-        weights = np.linalg.solve(matrix + ridge * np.eye(len(kept)), [y[i] - mean for i in kept])
-        return mean + np.array([[slow_similarity(row, rows[j]) for j in kept] for row in others]) @ weights
 
-    everything, mean = list(range(len(rows))), float(np.mean(y))
-    errors = []
-    for ridge in RIDGES:
-        left_out = [predict([j for j in everything if j != i], [rows[i]], ridge)[0] - y[i] for i in everything]
-        errors.append(float(np.square(left_out).sum()))
-    return predict(everything, query, RIDGES[int(np.argmin(errors))])
+def slow_left_out(rows: list[list[float]], y: list[float], i: int, ridge: float) -> float:
+    kept = [j for j in range(len(rows)) if j != i]
+    return float(slow_predict(rows, y, kept, [rows[i]], ridge)[0])
 
 
 def features(number: int, seed: int = 0) -> tuple[list[list[float]], Tensor]:
@@ -55,7 +54,11 @@ def test_it_is_ridge_regression_with_the_penalty_of_the_least_leave_one_out_erro
     (rows, inputs), (query, asked) = features(25), features(7, seed=1)
     y = [row[0] + row[COUNTED] + noise * float(i % 5) for i, row in enumerate(rows)]
     kernel = KernelRegression.fitted(inputs, torch.tensor(y)[:, None], counts=COUNTED, factor=COUNTS)
-    np.testing.assert_allclose(kernel(asked).flatten().numpy(), slow_fit(rows, y, query), rtol=1e-4, atol=1e-4)
+    best = min(RIDGES, key=lambda ridge: sum((slow_left_out(rows, y, i, ridge) - y[i]) ** 2 for i in range(25)))
+    left_out = [slow_left_out(rows, y, i, best) for i in range(25)]
+    expected = slow_predict(rows, y, list(range(25)), query, best)
+    np.testing.assert_allclose(kernel(asked).flatten().numpy(), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(kernel.left_out.flatten().numpy(), left_out, rtol=1e-4, atol=1e-4)
 
 
 def test_an_unknown_target_leaves_out_the_graph_for_this_target_only() -> None:
@@ -90,7 +93,7 @@ def test_copies_of_a_graph_do_not_fail() -> None:
     assert KernelRegression.fitted(inputs, y, counts=COUNTED, factor=COUNTS)(inputs).isfinite().all()
 
 
-def test_the_share_is_the_best_one_a_little_closer_to_one_half() -> None:
+def test_the_share_is_the_best_one_pulled_towards_a_constant() -> None:
     kernel = KernelRegression(1, 1, 1, 0, 3)
     number = 30
     y = torch.randn(number, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -103,7 +106,7 @@ def test_the_share_is_the_best_one_a_little_closer_to_one_half() -> None:
     kernel.fit_share(out, own, y)
     known = torch.tensor([number - 1, number, number])
     best = torch.tensor([0.0, 1.0, 0.25])  # the network is right; the kernel is; one part of the kernel to three
-    torch.testing.assert_close(kernel.share, (known * best + PRIOR / 2) / (known + PRIOR))
+    torch.testing.assert_close(kernel.share, (known * best + PRIOR * SHARE) / (known + PRIOR))
 
 
 def model_with_kernel() -> tuple[PathNN, dict[str, Tensor]]:

@@ -17,6 +17,7 @@ from pathnn.data import load_data
 from pathnn.evaluation import cross_validate
 from pathnn.explain import explain_paths
 from pathnn.inference import load_runs, predict_table
+from pathnn.nn.kernel_regression import RIDGES
 from pathnn.training import MismatchError, RunConfig, load_model, load_task, predict, predict_each, run, run_ensemble
 
 pytest.importorskip("rdkit", reason="molecules need rdkit (extra mol)")
@@ -164,13 +165,14 @@ def test_a_kernel_is_averaged_with_the_network(table, tmp_path):
     (share,), kernel = result["kernel_share"], trained.model.kernel
     assert 0 < share < 1
     assert float(kernel.share) == pytest.approx(share)
-    assert kernel.sizes[0] == len(task.splits[0].train)
+    split = task.splits[0]
+    assert kernel.sizes[0] == len(split.train) + len(split.val)
     whole = predict(trained, task)
     own = kernel(trained.model.graph_scale(task.graphs.graph_attr)).detach()
     kernel.share.zero_()
     torch.testing.assert_close(whole, torch.lerp(predict(trained, task), own, share))
     y = trained.signature.target_scale.encode(task.graphs.y)
-    known = task.splits[0].train
+    known = split.train
     assert (own - y)[known].abs().mean() < y[known].abs().mean()  # it has learned something
     call("evaluate", tmp_path / "run", table, "--json")
 
@@ -240,3 +242,40 @@ def test_a_kernel_that_cannot_be_fitted_is_an_error(table, tmp_path):
         assert words in text
         assert "Traceback" not in text
         assert not (tmp_path / "run").exists()
+
+
+def test_validation_molecules_are_scored_by_the_kernel_without_them(table, tmp_path):
+    """The score of a run is that of a kernel for each validation molecule that has all others."""
+    config = kernel_config(table, epochs=1, keep="last")
+    result = run(config, tmp_path / "run")
+    trained, task = load_model(tmp_path / "run" / "model.safetensors"), load_task(config)
+    split, kernel, scale = task.splits[0], trained.model.kernel, trained.signature.target_scale
+    inputs, y = trained.model.graph_scale(task.graphs.graph_attr), scale.encode(task.graphs.y)
+    share = float(kernel.share)
+    kernel.share.zero_()
+    network = scale.decode(predict(trained, task))
+    errors = []
+    for i in split.val.tolist():
+        rest = torch.cat([split.train, split.val[split.val != i]])
+        mean = y[torch.cat([split.train, split.val])].mean()
+        own = []
+        for ridge in RIDGES:  # the penalty is that of the whole part
+            similar = kernel.similarity(inputs)
+            to = torch.cat([split.train, split.val]).tolist()
+            columns = [to.index(j) for j in rest.tolist()]
+            matrix = similar[rest][:, columns].double() + ridge * torch.eye(len(rest)).double()
+            own.append(mean + similar[i, columns].double() @ torch.linalg.solve(matrix, (y[rest, 0] - mean).double()))
+        found = [torch.lerp(network[i, 0].double(), scale.decode(one.reshape(1, 1))[0, 0], share) for one in own]
+        errors.append([float((one - task.graphs.y[i, 0]).abs()) for one in found])
+    means = torch.tensor(errors).mean(dim=0)
+    assert (means - result["val_score"]).abs().min() < 1e-3 * result["val_score"]
+    assert result["scores"]["val"]["mae"] == pytest.approx(result["val_score"], rel=1e-5)
+
+
+def test_the_last_epoch_is_kept_if_asked(table, tmp_path):
+    config = small_config(table, split_by="part", epochs=4, lr=0.5)
+    best, last = run(config, tmp_path / "best"), run(replace(config, keep="last"), tmp_path / "last")
+    lines = [json.loads(line) for line in (tmp_path / "last" / "metrics.jsonl").read_text().splitlines()]
+    assert last["best_epoch"] == 4
+    assert last["val_score"] == pytest.approx(lines[-1]["val_score"])
+    assert best["val_score"] == pytest.approx(min(line["val_score"] for line in lines))

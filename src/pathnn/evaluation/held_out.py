@@ -26,7 +26,7 @@ from pathnn.training.errors import RunError, RunFolderError
 from pathnn.training.run_folder import EnsembleFolder, finite, write_file
 from pathnn.training.runs import load_task
 from pathnn.training.scoring import result_scores, targets
-from pathnn.training.setup import calibration_part, choose_split, splits_of
+from pathnn.training.setup import calibration_part, choose_split, learned_from, splits_of
 
 TEST, OUT_OF_FOLD, BASELINES = "test_predictions.csv", "out_of_fold.csv", "baselines.csv"
 
@@ -102,7 +102,7 @@ def write_evaluation(
     assert names is not None
     task = replace(task, splits=splits_of(task, config))
     whole = choose_split(task, config)
-    TrainingMolecules.of([names[i] for i in whole.train.tolist()], config.clean).save(folder)
+    TrainingMolecules.of([names[i] for i in learned_from(whole, config).tolist()], config.clean).save(folder)
     if config.calibration is not None:
         part = calibration_part(task, config)
         outputs = predict_each(ensemble, task, part, device=device)

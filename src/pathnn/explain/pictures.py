@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
+from pathnn.data.readers.molecules import morgan_generator
 from pathnn.explain.explanation import Edge, PathScore
 from pathnn.plots.graphs import MAX_VERTICES, graph_layout, sketch
 from pathnn.plots.page import make_page, svg
@@ -70,6 +71,26 @@ class Molecule:
         bonds = [SMARTS.get(self._mol.GetBondBetweenAtoms(*edge).GetBondType().name, "~") for edge in path.edges]
         both = (zip(parts[0], ["", *parts[1]], strict=True) for parts in ((atoms, bonds), (atoms[::-1], bonds[::-1])))
         return min("".join(bond + atom for atom, bond in pairs) for pairs in both)
+
+    @cached_property
+    def substructures(self) -> dict[int, tuple[str, list[set[int]]]]:
+        """Return the substructures that Morgan counts count, by column: as SMILES, and the atoms of each occurrence."""
+        from rdkit import Chem
+        from rdkit.Chem import rdFingerprintGenerator
+
+        more: Any = rdFingerprintGenerator.AdditionalOutput()
+        more.AllocateBitInfoMap()
+        morgan_generator().GetCountFingerprint(self._mol, additionalOutput=more)
+        found = {}
+        for column, places in more.GetBitInfoMap().items():
+            around = [list(Chem.FindAtomEnvironmentOfRadiusN(self._mol, radius, atom)) for atom, radius in places]
+            ends = [[self._mol.GetBondWithIdx(bond) for bond in bonds] for bonds in around]
+            atoms = [
+                {atom, *(end for bond in bonds for end in (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()))}
+                for (atom, _), bonds in zip(places, ends, strict=True)
+            ]
+            found[column] = Chem.MolFragmentToSmiles(self._mol, sorted(atoms[0]), around[0]), atoms
+        return found
 
     @cached_property
     def _symbols(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -99,17 +100,32 @@ class ExplainedGraph:
         return out[0]
 
     def descriptor_parts(self, found: Explanation) -> list[tuple[str, float]]:
-        """Return the names and scores of descriptors, the largest first; all Morgan counts together have two scores."""
+        """Return the names and scores of descriptors, the largest first; substructures (Morgan counts) are SMILES."""
         if self.descriptors is None:
             return []
         counts, values, scores = self.descriptors.counts, self.data.graph_attr[0], found.descriptor_scores
         named = zip(self.descriptors.names, values[counts:].tolist(), scores[counts:].tolist(), strict=True)
         parts = [(f"{name} = {value:.4g}", score) for name, value, score in named]
         if counts:
-            there, morgan = values[:counts] > 0, scores[:counts]
-            parts.append((f"{int(there.sum())} substructures that it has (Morgan counts)", float(morgan[there].sum())))
-            parts.append(("substructures that it lacks (Morgan counts)", float(morgan[~there].sum())))
+            there, shares = values[:counts] > 0, defaultdict[str, float](float)
+            for text, _, score in self._substructures(found):
+                shares[f"substructure {text}"] += score
+            parts += [*shares.items(), ("substructures that it lacks", float(scores[:counts][~there].sum()))]
         return sorted(parts, key=lambda part: -abs(part[1]))
+
+    def vertex_scores(self, found: Explanation) -> Tensor:
+        """Return the scores of vertices: their shares of paths, and of the places where a substructure occurs."""
+        shares = found.vertex_scores()
+        for _, places, score in self._substructures(found):
+            for atoms in places:
+                shares[list(atoms)] += score / len(places) / len(atoms)
+        return shares
+
+    def _substructures(self, found: Explanation) -> Iterator[tuple[str, list[set[int]], float]]:
+        """Yield the SMILES, the places and the score of each substructure that the model has counted."""
+        if self.descriptors is not None and self.descriptors.counts and isinstance(self.picture, Molecule):
+            scores = found.descriptor_scores.tolist()
+            yield from ((text, places, scores[i]) for i, (text, places) in self.picture.substructures.items())
 
 
 def read_subject(

@@ -11,8 +11,8 @@ MOST_COUNTED = 8
 RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The strengths of the penalty, from which `fit` chooses."""
 
-PRIOR = 20
-"""`fit_share` adds this many validation graphs for which one half is the best share."""
+SHARE, PRIOR = 0.6, 100
+"""`fit_share` adds `PRIOR` validation graphs for which `SHARE` is the best share."""
 
 
 class KernelRegression(nn.Module):
@@ -39,6 +39,8 @@ class KernelRegression(nn.Module):
     bias: Tensor
     share: Tensor
     factor: Tensor
+    left_out: Tensor
+    """What `fitted` predicts for each training graph when it is left out, `[graphs, targets]`; not in the state."""
 
     def __init__(self, graphs: int, columns: int, counts: int, features: int, out_channels: int) -> None:
         super().__init__()
@@ -65,14 +67,15 @@ class KernelRegression(nn.Module):
         out = cls(len(inputs), columns.numel(), counts, inputs.size(1) - counts, y.size(1)).double()
         out.columns, out.factor, out.features = columns, torch.tensor(factor).double(), inputs[:, counts:]
         out.members = out._times(numbers) > 0
+        out.left_out = torch.full_like(y, torch.nan, dtype=torch.float64)
         similarity = out.similarity(torch.cat([numbers.log1p() * factor, inputs[:, counts:]], dim=1))
         masks, kinds = torch.unique(~y.isnan(), dim=1, return_inverse=True)
         for kind, known in enumerate(masks.T):  # targets that are known for the same graphs share the work
             targets = (kinds == kind).nonzero().flatten()
-            own = y[known][:, targets].double()
+            own, rows = y[known][:, targets].double(), known.nonzero().flatten()
             out.bias[targets] = own.mean(dim=0)
-            weights = _solve(similarity[known][:, known], own - own.mean(dim=0))
-            out.weight[targets[:, None], known.nonzero().flatten()] = weights.T
+            weights, errors = _solve(similarity[known][:, known], own - own.mean(dim=0))
+            out.weight[targets[:, None], rows], out.left_out[rows[:, None], targets] = weights.T, own - errors
         return out.float()
 
     def similarity(self, inputs: Tensor) -> Tensor:
@@ -105,27 +108,27 @@ class KernelRegression(nn.Module):
 
     @torch.no_grad()
     def fit_share(self, out: Tensor, own: Tensor, y: Tensor) -> None:
-        """Set `share` to what is best for the targets `y` of validation graphs, a little closer to one half.
+        """Set `share` to what is best for the targets `y` of validation graphs, pulled towards `SHARE`.
 
-        `out` are the outputs of the network for them, and `own` those of the regression.
+        `out` are the outputs of the network for them, and `own` those of the regression without them.
         """
         known = ~y.isnan()
         change, wanted = (own - out).double(), (y - out).double()
         change, wanted = change.where(known, 0.0), wanted.where(known, 0.0)
         best = (change * wanted).sum(dim=0) / change.square().sum(dim=0).clamp(min=1e-12)
         number = known.sum(dim=0)
-        self.share.copy_((number * best.clamp(0.0, 1.0) + PRIOR / 2) / (number + PRIOR))
+        self.share.copy_((number * best.clamp(0.0, 1.0) + PRIOR * SHARE) / (number + PRIOR))
 
 
-def _solve(similarity: Tensor, y: Tensor) -> Tensor:
-    """Return the weights of training graphs, `[graphs, targets]`, with the penalty of the least leave-one-out error."""
-    least, best = torch.inf, y
+def _solve(similarity: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the weights and the leave-one-out errors of graphs, `[graphs, targets]`, with the penalty of the least."""
+    least, best = torch.inf, (y, y)
     eye = torch.eye(len(y), dtype=y.dtype, device=y.device)
     for ridge in RIDGES:
         inverse = torch.cholesky_inverse(torch.linalg.cholesky(similarity + ridge * eye))
         weights = inverse @ y
-        error = float((weights / inverse.diagonal()[:, None]).square().sum())
-        if error > least:
+        errors = weights / inverse.diagonal()[:, None]
+        if errors.square().sum() > least:
             break
-        least, best = error, weights
+        least, best = float(errors.square().sum()), (weights, errors)
     return best

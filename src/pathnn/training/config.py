@@ -25,6 +25,7 @@ Direction = Literal["metric", "released"]
 Loss = Literal["l1", "mse", "huber"]
 OptimizerName = Literal["adam", "adamw"]
 Schedule = Literal["plateau", "cosine"]
+Keep = Literal["best", "last"]
 Logger = Literal["csv", "tensorboard"]
 
 KINDS = ("class", "binary", "multilabel", "regression")
@@ -47,7 +48,8 @@ DESCRIPTORS = ("standard", "rdkit", "morgan")
 CHOICES: dict[str, tuple[str, ...]] = {
     "model": MODELS, "kind": KINDS, "metric": METRICS, "clean": get_args(Clean), "variant": ("paper", "released"),
     "device": get_args(Device), "precision": get_args(Precision), "plateau_direction": get_args(Direction),
-    "optimizer": get_args(OptimizerName), "schedule": get_args(Schedule), "loss": get_args(Loss),
+    "optimizer": get_args(OptimizerName), "schedule": get_args(Schedule), "keep": get_args(Keep),
+    "loss": get_args(Loss),
     "logger": get_args(Logger),
 }  # fmt: skip
 """The options of a run that are one of some names."""
@@ -110,6 +112,8 @@ class RunConfig:
         max_entries: "auto" is a number for which half of the memory is enough.
         schedule: "plateau" for a learning rate that falls as `plateau_factor` says; "cosine" for one that falls along
             half a cosine until the last of the `epochs`. Both begin after `warmup`.
+        keep: "best" for the epoch with the best validation score, the later one of two; "last" for the last one, since few
+            validation graphs choose badly.
         min_lr: stop when the learning rate has fallen to this value.
         plateau_factor, plateau_patience: of ReduceLROnPlateau on the validation score; None for no scheduler.
         plateau_direction: "metric" for the direction of the metric; "released" takes lower for better, as the authors'
@@ -174,6 +178,7 @@ class RunConfig:
     weight_decay: float = option(0.0, "Weight decay.")
     optimizer: OptimizerName = option("adam", "The optimizer.", metavar="adam|adamw")  # noqa: RUF009
     schedule: Schedule = option("plateau", "How the learning rate falls.", metavar="plateau|cosine")  # noqa: RUF009
+    keep: Keep = option("best", "Which epoch to keep, by validation score.", metavar="best|last")  # noqa: RUF009
     warmup: int = option(0, "Epochs of a rising learning rate, before its schedule.")
     ema: float | None = option(None, "Decay of a moving average of the weights, such as 0.99.")
     loss: Loss | None = option(None, "Loss of a regression; by default l1.", metavar="l1|mse|huber")  # noqa: RUF009

@@ -25,7 +25,17 @@ from pathnn.data.loader import PackedLoader
 from pathnn.device import leave_processes, resolve, share_buffers, small_cublas_workspace
 from pathnn.training.config import RunConfig, run_seed
 from pathnn.training.errors import NotFiniteError, RunError
-from pathnn.training.scoring import Evaluation, Step, apply, as_targets, evaluate, measure, model_outputs, targets
+from pathnn.training.scoring import (
+    Evaluation,
+    Forward,
+    Step,
+    apply,
+    as_targets,
+    evaluate,
+    measure,
+    model_outputs,
+    targets,
+)
 from pathnn.training.setup import Loaders, Model, own_share
 
 if TYPE_CHECKING:
@@ -254,8 +264,9 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
         print(epoch.val_score)                             # print, save, or break: `state` is complete here
     ```
 
-    An epoch is better if its validation score is at least as good as the best. `state.best` has the weights of the best
-    epoch (with `ema`, their moving average); the model itself has those of the last.
+    An epoch is better if its validation score is at least as good as the best, and always with `keep="last"`.
+    `state.best` has the weights of the best epoch (with `ema`, their moving average); the model itself has those of the
+    last.
     """
     maximize = loaders.task.maximize
     if state is None:
@@ -270,10 +281,15 @@ def train(model: Model, loaders: Loaders, config: RunConfig, *, state: TrainStat
         share_buffers(state.fabric, state.model)
         if state.average is not None:
             share_buffers(state.fabric, state.average)
-        val = _validate(state, loaders, stepper)
+        val = validate(state.evaluated, loaders, state.fabric, forward=partial(stepper.predict, loaders.val))
         state.epoch += 1
-        better = state.best is None or at_least_as_good(val.score, state.best.val_score, maximize)
-        test_score = _evaluate(state, loaders, loaders.test, stepper).score if better and len(loaders.test) else None
+        best = state.best
+        better = best is None or config.keep == "last" or at_least_as_good(val.score, best.val_score, maximize)
+        test_score = None
+        if better and len(loaders.test):
+            forward = partial(stepper.predict, loaders.test)
+            options: dict[str, Any] = {"scale": loaders.scale, "fabric": state.fabric, "forward": forward}
+            test_score = evaluate(state.evaluated, loaders.test, loaders.task, **options).score
         if better:
             state.best = Best(state.epoch, val.score, test_score, state.weights())
         if state.scheduler is not None and state.epoch > config.warmup:
@@ -325,26 +341,20 @@ def _mean_loss(losses: Tensor, batches: list[Tensor], epoch: int) -> float:
     return float((losses.cpu().double() * sizes).sum() / sizes.sum())
 
 
-def _validate(state: TrainState, loaders: Loaders, stepper: Stepper) -> Evaluation:
-    """Evaluate on the validation part; the share of a kernel is set to what is best for it."""
-    model, loader, task = state.evaluated, loaders.val, loaders.task
-    if (kernel := model.kernel) is None:
-        return _evaluate(state, loaders, loader, stepper)
-    features, scale = task.graphs.graph_attr, model.graph_scale
-    assert features is not None
-    assert scale is not None
+def validate(model: Model, loaders: Loaders, fabric: Fabric, *, forward: Forward | None = None) -> Evaluation:
+    """Evaluate on the validation part; the share of a kernel is set to what is best for it.
+
+    Its graphs are in the kernel, so each is predicted by the kernel without this graph. `forward` is that of
+    `model_outputs`.
+    """
+    task, loader, kernel = loaders.task, loaders.val, model.kernel
+    if kernel is None:
+        return evaluate(model, loader, task, scale=loaders.scale, fabric=fabric, forward=forward)
     kernel.share.zero_()  # the outputs of the network alone
-    out = model_outputs(model, loader, fabric=state.fabric, forward=partial(stepper.predict, loader))
-    y = targets(task, loader.index).to(out.device)
-    with torch.no_grad():
-        own = kernel(scale(features[loader.index.to(features.device)].to(out.device)))
-        kernel.fit_share(out, own, loaders.scale.encode(y))
-        return measure(out + kernel.share * (own - out), y, task, loaders.scale)
-
-
-def _evaluate(state: TrainState, loaders: Loaders, loader: PackedLoader, stepper: Stepper) -> Evaluation:
-    forward = partial(stepper.predict, loader)
-    return evaluate(state.evaluated, loader, loaders.task, scale=loaders.scale, fabric=state.fabric, forward=forward)
+    out = model_outputs(model, loader, fabric=fabric, forward=forward)
+    own, y = kernel.left_out[-len(out) :].to(out), targets(task, loader.index).to(out.device)
+    kernel.fit_share(out, own, loaders.scale.encode(y))
+    return measure(out + kernel.share * (own.nan_to_num() - out), y, task, loaders.scale)
 
 
 def at_least_as_good(score: float, other: float, maximize: bool) -> bool:

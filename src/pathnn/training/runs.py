@@ -32,10 +32,17 @@ from pathnn.training.checkpoint import (
 )
 from pathnn.training.config import RunConfig
 from pathnn.training.errors import RunError, RunStoppedError
-from pathnn.training.loop import Epoch, TrainState, fabric_for, train
+from pathnn.training.loop import Epoch, TrainState, fabric_for, train, validate
 from pathnn.training.run_folder import RESUMABLE, RunFolder, config_differences, finite
 from pathnn.training.scoring import evaluate, result_scores
-from pathnn.training.setup import Loaders, build_model, make_loaders, resolve_max_entries
+from pathnn.training.setup import (
+    Loaders,
+    build_model,
+    choose_split,
+    learned_from,
+    make_loaders,
+    resolve_max_entries,
+)
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -236,11 +243,10 @@ def best_scores(run: Run) -> dict[str, Any]:
     assert best is not None
     model = copy.deepcopy(run.state.evaluated)
     model.load_state_dict(best.weights)
-    found = {
-        part: evaluate(model, loader, loaders.task, scale=loaders.scale, fabric=run.fabric)
-        for part, loader in (("test", loaders.test), ("val", loaders.val))
-        if len(loader)
-    }
+    found = {"val": validate(model, loaders, run.fabric)} if len(loaders.val) else {}
+    if len(loaders.test):
+        test = evaluate(model, loaders.test, loaders.task, scale=loaders.scale, fabric=run.fabric)
+        found = {"test": test, **found}
     return result_scores(found)
 
 
@@ -299,7 +305,11 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
     if not resumed:
         on_first(fabric, folder.clear)  # only now, after all checks
     on_first(fabric, lambda: folder.write_config(config))
-    training_graphs = "" if is_dataset(config.data) else training_fingerprints(task.graphs, loaders.train.index)
+    training_graphs = (
+        ""
+        if is_dataset(config.data)
+        else training_fingerprints(task.graphs, learned_from(choose_split(task, config), config))
+    )
     before = [] if saved is None else saved[HISTORY]
     place = device_name(fabric.device), on_first(fabric, commit)
     ready = Run(config, folder, fabric, loaders, state, *place, before, training_graphs, logger)

@@ -71,29 +71,35 @@ def build_model(config: RunConfig, task: Task) -> Model:
         train = choose_split(task, config).train.to(values.device)
         model.graph_scale.fit(values[train].cpu(), counts=counts)
         if config.kernel:
-            _fit_kernel(model, config, task, train, counts)
+            _fit_kernel(model, config, task, counts)
     elif config.kernel:
         raise RunError("kernel compares descriptors, and this run has none: leave it out (--no-kernel).")
     return model
+
+
+def learned_from(split: Split, config: RunConfig) -> Tensor:
+    """Return the graphs that a model learns from: the training part, and for a kernel then the validation part."""
+    return torch.cat([split.train, split.val]) if config.kernel else split.train
 
 
 MOST_COMPARED = 20_000
 """A kernel over more training graphs would take hours and gigabytes."""
 
 
-def _fit_kernel(model: Model, config: RunConfig, task: Task, train: Tensor, counts: int) -> None:
-    """Fit the kernel of a model to the training graphs."""
-    graphs = task.graphs
+def _fit_kernel(model: Model, config: RunConfig, task: Task, counts: int) -> None:
+    """Fit the kernel of a model to the training and validation graphs, in this order."""
+    graphs, split = task.graphs, choose_split(task, config)
+    index = learned_from(split, config)
     assert graphs.graph_attr is not None
     assert graphs.y is not None
-    if task.target != "regression" or len(train) > MOST_COMPARED:
+    if task.target != "regression" or len(index) > MOST_COMPARED:
         raise RunError(
             f"kernel is for regression with at most {MOST_COMPARED:,} training graphs, but {task.name} has "
-            f"{len(train):,} and the target is of the kind {task.target!r}: leave it out (--no-kernel)."
+            f"{len(index):,} and the target is of the kind {task.target!r}: leave it out (--no-kernel)."
         )
-    y = graphs.y[train.to(graphs.y.device)].cpu()
-    scale = TargetScale.of(y) if config.standardize else TargetScale()
-    model.fit_kernel(graphs.graph_attr[train].cpu(), scale.encode(y.double()), counts=counts)
+    y = graphs.y[index.to(graphs.y.device)].cpu().double()
+    scale = TargetScale.of(y[: len(split.train)]) if config.standardize else TargetScale()
+    model.fit_kernel(graphs.graph_attr[index.to(graphs.graph_attr.device)].cpu(), scale.encode(y), counts=counts)
 
 
 def _fitting(task: Task) -> dict[str, Any]:

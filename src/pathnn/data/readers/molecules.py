@@ -269,12 +269,18 @@ def _name_code(kind: Any, names: tuple[str, ...]) -> Callable[[Array], Array]:
 RADIUS, BITS = 2, 2048  # of Morgan fingerprints
 
 
+def morgan_generator() -> Any:
+    """Return rdkit's generator of the Morgan fingerprints of this package."""
+    from rdkit.Chem import rdFingerprintGenerator
+
+    return rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=BITS)
+
+
 def morgan(smiles: Sequence[str | None], *, skip_invalid: bool = False) -> np.ndarray[Any, np.dtype[np.uint32]]:
     """Count the substructures of molecules, `[molecules, BITS]`; with `skip_invalid`, other texts have none."""
     from rdkit import Chem
-    from rdkit.Chem import rdFingerprintGenerator
 
-    generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=BITS)
+    generator = morgan_generator()
     rows = np.zeros((len(smiles), BITS), dtype=np.uint32)
     with quiet_rdkit():
         for row, text in zip(rows, smiles, strict=True):
