@@ -112,7 +112,7 @@ class RunConfig:
         max_entries: "auto" is a number for which half of the memory is enough.
         schedule: "plateau" for a learning rate that falls as `plateau_factor` says; "cosine" for one that falls along
             half a cosine until the last of the `epochs`. Both begin after `warmup`.
-        keep: "best" for the epoch with the best validation score, the later one of two; "last" for the last one, since few
+        keep: "best" for the epoch with the best validation score, the later one of two; "last" for the last one, as few
             validation graphs choose badly.
         min_lr: stop when the learning rate has fallen to this value.
         plateau_factor, plateau_patience: of ReduceLROnPlateau on the validation score; None for no scheduler.
