@@ -132,6 +132,18 @@ def test_the_lstm_reads_merged_vertices_in_training(monkeypatch: pytest.MonkeyPa
     assert len(sizes) == 3
 
 
+def test_a_custom_lstm_is_trained_without_merging(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Zeros(nn.Module):
+        def forward(self, h: Tensor, trie: Any, edges: Any) -> Tensor:
+            return torch.zeros_like(h)
+
+    monkeypatch.setattr(path_nn, "MERGED", 0)
+    x, edge_index, _, batch = rings(repeat=2)
+    model = PathNN((9, 3), 8, 1, collection="ap", k=2)
+    model.lstm = Zeros()  # type: ignore[assignment]
+    assert model(x, edge_index, batch=batch).shape == (2, 1)
+
+
 @pytest.mark.parametrize("change", ["dropout", "input dropout", "custom", "hook", "backend", "small"])
 def test_what_may_differ_is_not_merged_in_training(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     monkeypatch.setattr(path_nn, "MERGED", 0 if change != "small" else 1 << 22)

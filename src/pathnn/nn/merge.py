@@ -46,13 +46,14 @@ def _equal_in_training(model: PathNN) -> bool:
     known = (CategoricalEncoder, OneHotEncoder, MLPEncoder, PathConv, PathLSTM, nn.Embedding, nn.Linear,
              nn.BatchNorm1d, nn.ReLU, nn.Identity, nn.Dropout, nn.Sequential, nn.ModuleList)  # fmt: skip
     parts = [part for part in (model.encoder, model.edge_encoder, model.lstm, model.convs) if part is not None]
-    return model.lstm.input_dropout == 0 and all(
+    plain = all(
         type(module) in known
         and getattr(module, "p", 0) == 0
         and not (module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
         for part in parts
         for module in part.modules()
     )
+    return plain and model.lstm.input_dropout == 0
 
 
 def merged_vertices(model: PathNN, x: Tensor, edge_attr: Tensor | None, trie: PathTrie, edges: Any) -> Tensor:
