@@ -144,6 +144,7 @@ def main() -> None:
             stream.reconfigure(encoding="utf-8")
     if "OMP_WAIT_POLICY" not in os.environ:  # torch reads it on import: threads that wait soon sleep (NOTES 33)
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # torch asks for huge pages: fewer page faults
     if sys.stderr.isatty():
         watch_compiler()
     try:

@@ -1,19 +1,23 @@
-"""Compute equal prefixes of paths once for all graphs of a batch, without gradients.
+"""Compute equal prefixes of paths once for all graphs of a batch.
 
 Two vertices are equal after layer k if they were equal before it and if equal paths of length k end at them: equal
-vertices, edges and distances, in order. Equal vertices have equal representations, and equal prefixes equal states.
+vertices, edges and distances, in order. Equal vertices have equal representations, and equal prefixes equal states,
+for all values of the parameters: the gradient of a shared state is the sum of the gradients of its copies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from numba import njit
-from torch import Tensor
+from torch import Tensor, nn
 
+from pathnn.nn.encoders import CategoricalEncoder, MLPEncoder, OneHotEncoder
+from pathnn.nn.path_lstm import PathLSTM
 from pathnn.paths.trie import LengthTrie, PathTrie, TrieLevel
 
 if TYPE_CHECKING:
@@ -22,20 +26,57 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-def can_merge(x: Tensor, edge_attr: Tensor | None, trie: PathTrie) -> bool:
-    """Return whether features are categories, on a CPU and without gradients, and paths end at vertices."""
+def can_merge(model: PathNN, x: Tensor, edge_attr: Tensor | None, trie: PathTrie, edges: Any) -> bool:
+    """Return whether equal vertices stay equal: features are categories, on a CPU, and modules in training are known.
+
+    In evaluation, nothing with gradients is merged: they may be wanted for single vertices.
+    """
     numbers = x.is_floating_point() or (edge_attr is not None and edge_attr.is_floating_point())
-    return not (torch.is_grad_enabled() or numbers or trie.extended) and x.device.type == "cpu"
+    if numbers or trie.extended or x.device.type != "cpu":
+        return False
+    if not model.training:
+        return not torch.is_grad_enabled()
+    return _equal_in_training(model) and edges.backend.name != "dense"
+
+
+def _equal_in_training(model: PathNN) -> bool:
+    """Return whether the encoders and layers draw no random numbers, and no hook reads their rows."""
+    from pathnn.nn.path_nn import PathConv
+
+    known = (CategoricalEncoder, OneHotEncoder, MLPEncoder, PathConv, PathLSTM, nn.Embedding, nn.Linear,
+             nn.BatchNorm1d, nn.ReLU, nn.Identity, nn.Dropout, nn.Sequential, nn.ModuleList)  # fmt: skip
+    parts = [part for part in (model.encoder, model.edge_encoder, model.lstm, model.convs) if part is not None]
+    plain = all(
+        type(module) in known
+        and getattr(module, "p", 0) == 0
+        and not (module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
+        for part in parts
+        for module in part.modules()
+    )
+    return plain and model.lstm.input_dropout == 0
 
 
 def merged_vertices(model: PathNN, x: Tensor, edge_attr: Tensor | None, trie: PathTrie, edges: Any) -> Tensor:
-    """Return the representations of all vertices after the last layer; `edges` are prepared."""
+    """Return the representations of all vertices after the last layer; `edges` are prepared.
+
+    In training only the LSTM reads merged vertices, since BatchNorm reads all of them.
+    """
     vertices, first = merge_rows(x)
     types = None if edge_attr is None else merge_rows(edge_attr)[0]
-    h: Tensor = model.encoder(x[torch.from_numpy(first)])
-    for conv, merged in zip(model.convs, merge_lengths(trie, model.config.k, vertices, types), strict=True):
-        h = conv(h[merged.before], model.lstm, merged.trie, edges)
-    return h[merged.after]
+    lengths = merge_lengths(trie, model.config.k, vertices, types)
+    h: Tensor = model.encoder(x if model.training else x[torch.from_numpy(first)])
+    for conv, merged in zip(model.convs, lengths, strict=True):
+        if model.training:
+            h = conv(h, partial(_read_merged, model.lstm, merged), merged.trie, edges)
+        else:
+            h = conv(h[merged.before], model.lstm, merged.trie, edges)
+    return h if model.training else h[merged.after]
+
+
+def _read_merged(lstm: PathLSTM, merged: MergedLength, h: Tensor, trie: LengthTrie, edges: Any) -> Tensor:
+    """Return what `lstm` returns for all paths of a length."""
+    out: Tensor = lstm(h.index_select(0, merged.chosen), trie, edges)
+    return out.index_select(0, merged.after)
 
 
 def merge_rows(rows: Tensor) -> tuple[Array, Array]:
@@ -47,8 +88,9 @@ def merge_rows(rows: Tensor) -> tuple[Array, Array]:
 
 
 class MergedLength(NamedTuple):
-    """Paths that end at a vertex of each class: its class `before` the layer, and that of all vertices `after` it."""
+    """Paths that end at a vertex of each class, `chosen`: its class `before`, and those of all vertices `after`."""
 
+    chosen: Tensor
     before: Tensor
     trie: LengthTrie
     after: Tensor
@@ -83,7 +125,8 @@ def merge_lengths(trie: PathTrie, k: int, vertices: Array, edges: Array | None) 
         levels = [_level(level, row[vertices[_array(level.vertex)[at]]], at, above) for level, at, above in kept]
         levels.append(_level(last, place[source[ends]], ends, parent[ends]))
         before = torch.from_numpy(vertices[chosen])
-        yield MergedLength(before, LengthTrie(tuple(levels), len(chosen)), torch.from_numpy(after))
+        at = torch.from_numpy(chosen)
+        yield MergedLength(at, before, LengthTrie(tuple(levels), len(chosen)), torch.from_numpy(after))
         vertices = after
 
 

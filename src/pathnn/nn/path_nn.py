@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self, cast, get_args
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -28,6 +29,9 @@ from pathnn.paths.trie_checks import check_edges, check_sizes
 
 NormName = Literal["batch"]
 PhiName = Literal["identity", "relu", "mlp"]
+
+MERGED = 1 << 22
+"""Numbers of a trie's states from which a training step merges equal surroundings (`nn.merge`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,10 +335,13 @@ class PathNN(PathModel):
     ) -> Tensor:
         trie = self._trie(x, edge_index, trie, batch, edge_attr)
         edges = self._prepare(edge_attr, trie, budget)
-        if budget is not None and budget.merge:
+        merge = budget is not None and budget.merge
+        if self.training and x.device.type == "cpu" and not torch.compiler.is_compiling():
+            merge = trie.num_entries * self.config.hidden_channels >= MERGED
+        if merge:
             from pathnn.nn.merge import can_merge, merged_vertices  # compiles loops
 
-            if can_merge(x, edge_attr, trie):
+            if can_merge(self, x, edge_attr, trie, edges):
                 return merged_vertices(self, x, edge_attr, trie, edges)
         h: Tensor = self.encoder(x)
         for length, conv in enumerate(self.convs, start=1):
