@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest import SkipTest
@@ -171,8 +172,8 @@ def test_pyg_graphs_are_trained_on() -> None:
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (["CC", "C(", None, 3.0, float("nan")], r"4 of 5 .*X\[1\]: 'C\(' is no.*X\[2\]: it is missing; X\[3\]: it is a "
-         r"float, not SMILES.*X\[4\]: it is missing"),
+        (["CC", "C(", None, 3.0, float("nan")], r"4 of 5 .*X\[1\]: 'C\(' is no.*X\[2\]: it is missing; X\[3\]: it is "
+         r"3\.0, not SMILES.*X\[4\]: it is missing"),
         (["C("] * 9, r"9 of 9 molecules cannot be read .*X\[4\][^5]*\.\.\.\)"),
         ("CCO", "X is 'CCO': expected a list of SMILES"),
         (None, "X is None: expected a list"),
@@ -397,6 +398,20 @@ def test_a_pipeline_of_scikit_mol() -> None:
     conversions = pytest.importorskip("scikit_mol.conversions", reason="scikit-mol is no dependency")
     pipeline = make_pipeline(conversions.SmilesToMolTransformer(), regressor()).fit(MOLECULES, SIZES)
     np.testing.assert_array_equal(pipeline.predict(MOLECULES), regressor().fit(MOLECULES, SIZES).predict(MOLECULES))
+    pipeline[0].set_params(safe_inference_mode=True)
+    with pytest.raises(ValueError, match=r"X\[1\]: it is InvalidMol.*Invalid SMILES"):
+        pipeline.predict(["CC", "C("])
+
+
+def test_a_pipeline_of_molpipeline() -> None:
+    molpipeline = pytest.importorskip("molpipeline", reason="molpipeline is no dependency")
+    read = pytest.importorskip("molpipeline.any2mol").SmilesToMol()
+    valid = molpipeline.ErrorFilter(filter_everything=True)
+    back = molpipeline.PostPredictionWrapper(molpipeline.FilterReinserter.from_error_filter(valid, np.nan))
+    steps = [("read", read), ("valid", valid), ("model", regressor()), ("back", back)]
+    pipeline = molpipeline.Pipeline(steps).fit([*MOLECULES, "C("], [*SIZES, 0])
+    expected = regressor().fit(MOLECULES, SIZES).predict(MOLECULES)
+    np.testing.assert_array_equal(pipeline.predict([*MOLECULES, "C("]), [*expected, np.nan])
 
 
 def test_without_scikit_learn_the_extra_is_named() -> None:
@@ -411,8 +426,10 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "molecules.csv").write_text("\n".join(["smiles,logS", *rows]) + "\n")
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
+    others = [name for name in ("scikit_mol", "molpipeline") if find_spec(name) is None]  # no dependencies
     for block in re.findall(r"```python\n(.*?)```", page, re.S):
-        exec(block, names)
+        if not any(name in block for name in others):
+            exec(block, names)
     assert names["X"].shape == (60, 64)
     assert names["atoms"].shape == (3, 64)
     assert names["search"].best_params_["k"] in (2, 3)

@@ -279,7 +279,7 @@ def _smiles(molecule: Any) -> tuple[str, str | None]:
     if molecule is None or (isinstance(molecule, float) and np.isnan(molecule)):
         return "", "it is missing"
     if not hasattr(molecule, "GetNumAtoms"):
-        return "", f"it is a {type(molecule).__name__}, not SMILES, an RDKit molecule or a PyG graph"
+        return "", f"it is {molecule!r:.200}, not SMILES, an RDKit molecule or a PyG graph"
     from rdkit import Chem
 
     try:

@@ -46,6 +46,12 @@ def test_the_table_says_the_rest(cli: Run, drugs: Path) -> None:
     assert "the output for the atoms alone, without any path" in " ".join(result.stdout.split())
 
 
+def test_a_long_name_is_cut_in_the_table(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "long.csv").write_text(f"smiles\n{'C' * 300}\n")
+    found = cli("explain", "molhiv-ap", str(tmp_path / "long.csv"), "--row", "1").stdout
+    assert f"{'C' * 97}...\n" in "\n".join(line.rstrip() for line in found.splitlines())
+
+
 def test_other_data_has_graphs(cli: Run, tmp_path: Path) -> None:
     out = tmp_path / "run"
     assert cli("train", "csl", "--out", str(out), "--epochs", "1", "--k", "2", "--device", "cpu").exit_code == 0

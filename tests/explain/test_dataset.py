@@ -15,7 +15,16 @@ from torch_geometric.data import Data
 
 from pathnn import PathNN
 from pathnn.explain.attribution import explain_graphs, reference_inputs
-from pathnn.explain.dataset import FRACTIONS, OutputSummary, explain_dataset, faithfulness, inputs_of, write_patterns
+from pathnn.explain.dataset import (
+    FRACTIONS,
+    OutputSummary,
+    Pattern,
+    explain_dataset,
+    faithfulness,
+    inputs_of,
+    write_patterns,
+)  # fmt: skip
+from pathnn.explain.explanation import PathScore
 from pathnn.explain.pictures import GraphPicture, Molecule
 from pathnn.explain.subject import ExplainedGraph, ExplainedOutput
 
@@ -93,6 +102,18 @@ def test_the_table_has_every_pattern(tmp_path: Path) -> None:
     rows = list(csv.DictReader((tmp_path / "paths.csv").read_text().splitlines()))
     assert len(rows) == sum(len(one.patterns) for one in found)
     assert {row["output"] for row in rows} == {"a", "b"}
+
+
+def test_examples_have_the_sign_of_the_mean() -> None:
+    pattern, scores = Pattern("C", 0), [3.0, -1.0, -2.0, -0.5, -2.5]
+    for i, score in enumerate(scores):
+        pattern.add(graph(i), [PathScore((0,), score), PathScore((1,), -0.1)])
+    assert pattern.mean < 0
+    found = [(one.place, path.score) for one, path in pattern.examples]
+    assert found == [("row 4", -2.5), ("row 2", -2.0), ("row 1", -1.0)]
+    pattern.add(graph(9), [PathScore((0,), 9.0)])
+    assert pattern.mean > 0
+    assert [(one.place, path.score) for one, path in pattern.examples[:2]] == [("row 9", 9.0), ("row 0", 3.0)]
 
 
 def test_a_large_molecule_has_pictures_of_its_paths_only() -> None:

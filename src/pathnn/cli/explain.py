@@ -76,7 +76,8 @@ def _explain_one(
     subject = read_subject(explainer.trained.members[0], explainer.data, row=row, graph=graph, smiles=explainer.smiles)
     if out is not None:
         subject.picture.draw({}, {})  # fail now, not after the work
-    with progress(f"explaining {subject.title}"):
+    title = subject.title if len(subject.title) <= 100 else f"{subject.title[:97]}..."
+    with progress(f"explaining {title}"):
         answer, found, reference = explainer.explain(subject, output)
     if out is not None:
         _write(out, explanation_page(subject, answer, found, reference, explainer.made_by, top=top))
@@ -88,7 +89,7 @@ def _explain_one(
         if parts:
             rows.append((f"all {len(found.descriptor_scores):,} descriptors", "", f"{found.descriptors:+.4g}"))
             rows += [(f"  {name}", "", f"{score:+.4g}") for name, score in parts[:3]]
-        print_table(("path", "length", "score"), rows, title=subject.title)
+        print_table(("path", "length", "score"), rows, title=title)
         say(f"{answer.name}: {found.prediction:.4g}{answer.words and f', {answer.words}'}{explainer.several}")
         say(f"reference value {found.baseline:.4g}: {reference}; rest {found.rest:+.2g}")
     paths = [{"path": path.vertices, "words": words(path), "score": path.score} for path in ranked[:top]]

@@ -46,7 +46,7 @@ KINDS = ("path scores", "gradient", "random")
 
 @dataclass
 class Pattern:
-    """The scores of equal paths of all graphs. An example is (absolute score, graph, path)."""
+    """The scores of equal paths of all graphs. An example, one per graph, is a graph and a path."""
 
     text: str
     length: int
@@ -54,7 +54,13 @@ class Pattern:
     occurrences: int = 0
     total: float = 0.0
     squares: float = 0.0
-    examples: list[tuple[float, ExplainedGraph, PathScore]] = field(default_factory=list)
+    raising: list[tuple[ExplainedGraph, PathScore]] = field(default_factory=list)
+    lowering: list[tuple[ExplainedGraph, PathScore]] = field(default_factory=list)
+
+    @property
+    def examples(self) -> list[tuple[ExplainedGraph, PathScore]]:
+        """Return the examples with the largest scores if the mean is positive, otherwise with the smallest."""
+        return self.raising if self.mean > 0 else self.lowering
 
     @property
     def mean(self) -> float:
@@ -72,8 +78,10 @@ class Pattern:
         self.occurrences += len(paths)
         self.total += sum(path.score for path in paths)
         self.squares += sum(path.score**2 for path in paths)
-        best = max(paths, key=lambda path: abs(path.score))
-        self.examples = sorted([*self.examples, (abs(best.score), graph, best)], key=lambda one: -one[0])[:EXAMPLES]
+        for examples, highest in ((self.raising, True), (self.lowering, False)):
+            examples.append((graph, (max if highest else min)(paths, key=lambda path: path.score)))
+            examples.sort(key=lambda one: one[1].score, reverse=highest)
+            del examples[EXAMPLES:]
 
 
 @dataclass
@@ -264,7 +272,7 @@ def write_patterns(path: Path, summaries: Sequence[OutputSummary]) -> None:
     for summary in summaries:
         for one in sorted(summary.patterns.values(), key=lambda one: -one.mean):
             numbers = (f"{value:.6g}" for value in (one.mean, one.std, one.total))
-            place = one.examples[0][1].place
+            place = one.examples[0][0].place
             rows.append((summary.output.name, one.text, one.length, one.graphs, one.occurrences, *numbers, place))
     write_csv(path, names, rows)
 

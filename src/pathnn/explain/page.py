@@ -95,7 +95,7 @@ def _section(summary: OutputSummary, reference: str, top: int) -> str:
         f'<tr><td>{kind}</td><td class="number">{deleted:.3g}</td><td class="number">{inserted:.3g}</td></tr>'
         for kind, (deleted, inserted) in summary.areas().items()
     )
-    each = next(iter(summary.patterns.values())).examples[0][1] if summary.patterns else None
+    each = next(iter(summary.patterns.values())).examples[0][0] if summary.patterns else None
     text = {
         "name": summary.output.name, "graphs": f"{summary.graphs:,}", "reference": reference,
         "baseline": f"{summary.baseline:.4g}", "rest": f"{summary.rest:.2g}", "sample": f"{len(summary.curves)}",
@@ -117,7 +117,7 @@ def _patterns(shown: Sequence[Pattern]) -> str:
     most, rows = max((abs(one.mean) for one in shown), default=0.0), []
     for one in shown:
         examples = ""
-        for _, graph, path in one.examples:
+        for graph, path in one.examples:
             title = escape(f"{graph.title} ({graph.place}): {path.score:+.3g}")
             examples += f'<span class="example" title="{title}">{_draw_path(path, graph.picture)}</span>'
         numbers = (f"{one.graphs:,}", f"{one.occurrences:,}", f"{one.mean:+#.3g}", f"{one.std:#.2g}")
