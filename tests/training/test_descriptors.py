@@ -16,6 +16,7 @@ from pathnn.cli.app import app
 from pathnn.data import load_data
 from pathnn.evaluation import cross_validate
 from pathnn.explain import explain_paths
+from pathnn.explain.subject import read_subject
 from pathnn.inference import load_runs, predict_table
 from pathnn.nn.kernel_regression import RIDGES
 from pathnn.training import MismatchError, RunConfig, load_model, load_task, predict, predict_each, run, run_ensemble
@@ -279,3 +280,21 @@ def test_the_last_epoch_is_kept_if_asked(table, tmp_path):
     assert last["best_epoch"] == 4
     assert last["val_score"] == pytest.approx(lines[-1]["val_score"])
     assert best["val_score"] == pytest.approx(min(line["val_score"] for line in lines))
+
+
+def test_substructures_are_shown_at_their_atoms(table, tmp_path):
+    run(kernel_config(table, epochs=1), tmp_path / "run")
+    trained = load_model(tmp_path / "run" / "model.safetensors")
+    subject = read_subject(trained, str(table), row=13)
+    data = subject.data
+    found = explain_paths(trained.model, data.x, data.edge_index, edge_attr=data.edge_attr, graph_attr=data.graph_attr)
+    parts, counts = dict(subject.descriptor_parts(found)), trained.signature.descriptors.counts
+    assert sum(parts.values()) == pytest.approx(found.descriptors, abs=1e-6)
+    there = data.graph_attr[0, :counts] > 0
+    assert set(subject.picture.substructures) == set(there.nonzero().flatten().tolist())
+    own = float(found.descriptor_scores[:counts][there].sum())
+    assert sum(score for name, score in parts.items() if name.startswith("substructure ")) == pytest.approx(own)
+    shares = subject.vertex_scores(found.renumbered(subject.order)) - found.renumbered(subject.order).vertex_scores()
+    assert float(shares.sum()) == pytest.approx(own)
+    places = {i: len(atoms) for i, (_, atoms) in subject.picture.substructures.items()}
+    assert places == {i: round(float(data.graph_attr[0, i].expm1())) for i in places}

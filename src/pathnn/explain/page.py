@@ -13,7 +13,7 @@ from pathnn.explain.pictures import LESS, MORE, Picture, hex_color
 from pathnn.explain.subject import ExplainedGraph, ExplainedOutput
 from pathnn.plots.page import svg
 
-PICTURES, MOST_DESCRIPTORS = 24, 8
+PICTURES, MOST_DESCRIPTORS = 24, 12
 """The largest number of paths with a picture, and of descriptors with a row."""
 
 
@@ -35,7 +35,7 @@ def explanation_page(
     alone = {0: f"single {picture.vertices}"}
     parts = [(alone.get(length, f"paths of length {length}"), score) for length, score in found.by_length()]
     parts += [(f"descriptors of the {picture.whole}", found.descriptors)] if len(found.descriptor_scores) else []
-    vertices, edges = found.vertex_scores().tolist(), found.edge_scores()
+    vertices, edges = subject.vertex_scores(found).tolist(), found.edge_scores()
     text = {
         "title": subject.title, "output": answer.name, "made_by": f"{subject.place}; {made_by}", "reference": reference,
         "answer": f", {answer.words}" if answer.words else "", "vertices": picture.vertices, "edges": picture.edges,
