@@ -91,7 +91,7 @@ def test_every_path_is_read_or_equal_tokens_are_merged():
 @pytest.mark.parametrize("collection", ["sp+", "ap"])
 def test_annotations_of_a_graph_serve_its_copies(collection):
     model = protocol_model(collection, 4, seed=0)
-    tree = edges_to_index(list(nx.random_labeled_tree(9, seed=1).edges) + [(0, 4), (2, 7)]), 9  # vertices differ
+    tree = edges_to_index([*nx.random_labeled_tree(9, seed=1).edges, (0, 4), (2, 7)]), 9  # vertices differ
     for copy in copies_of(tree, range(3), model):
         searched = annotated(copy, model).annotations
         assert copy.graph[0].tolist() != tree[0].tolist()
