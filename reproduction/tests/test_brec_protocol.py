@@ -15,9 +15,11 @@ from pathnn.cli.app import app
 from pathnn.nn import PathNN
 from pathnn.paths import PathExplosionError
 from pathnn.theory.examples import hexagon, two_triangles
+from pathnn.theory.fingerprints import hashed_annotations
 from pathnn.theory.graphs import edges_to_index
 from pathnn_reproduction.experiments.brec import protocol_rows, relabelled, table
 from pathnn_reproduction.experiments.brec_protocol import (
+    Copy,
     disjoint_union,
     hotelling,
     make_batches,
@@ -25,12 +27,23 @@ from pathnn_reproduction.experiments.brec_protocol import (
     outputs,
     plain_batch,
     protocol_model,
+    relabelled_copies,
     run_block,
     run_pair,
 )
 from pathnn_reproduction.pages import brec_section
 from pathnn_reproduction.results import Results
 from tiny_experiments import InlinePool
+
+
+def copies_of(graph, seeds, model):
+    return relabelled_copies(graph, seeds, model.config)
+
+
+def annotated(copy, model):
+    """Return a copy with annotations that are found in the copy itself."""
+    options = {"collection": model.config.collection, "k": model.config.k, "distances": bool(model.config.distances)}
+    return Copy(copy.graph, hashed_annotations([copy.graph], **options)[0])
 
 
 def prism():
@@ -43,10 +56,12 @@ def petersen():
 
 @pytest.mark.parametrize("collection", ["sp+", "ap"])
 def test_merged_outputs_and_gradients_are_the_network_s(collection):
-    graphs = [relabelled(graph, i) for i, graph in enumerate([prism(), petersen(), hexagon(), prism()])]
     model = protocol_model(collection, 3, seed=0)
+    graphs = [
+        copy for i, g in enumerate([prism(), petersen(), hexagon(), prism()]) for copy in copies_of(g, [i], model)
+    ]
     merged = merged_batch(graphs, model.config)(model)
-    edge_index, num_nodes, batch = disjoint_union(graphs)
+    edge_index, num_nodes, batch = disjoint_union([copy.graph for copy in graphs])
     plain = model(torch.ones(num_nodes, 1).double(), edge_index, batch=batch)
     torch.testing.assert_close(merged, plain, rtol=1e-9, atol=1e-9)
     weights = torch.rand_like(plain)
@@ -59,18 +74,29 @@ def test_merged_outputs_and_gradients_are_the_network_s(collection):
 
 def test_every_path_is_read_or_equal_tokens_are_merged():
     """One output both ways; on SP in batches of 16 graphs, copy i of one graph beside copy i of the other."""
-    graphs = [relabelled(graph, i) for i, graph in enumerate([prism(), petersen()])]
     model = protocol_model("ap", 3, seed=0)
+    graphs = [copy for i, g in enumerate([prism(), petersen()]) for copy in copies_of(g, [i], model)]
     merged, plain = (make(graphs, model.config)(model) for make in (merged_batch, plain_batch))
     torch.testing.assert_close(merged, plain, rtol=1e-9, atol=1e-9)
-    ours, theirs = ([relabelled(graph, i) for i in range(10)] for graph in (prism(), petersen()))
     model = protocol_model("sp", 3, seed=0)
+    ours, theirs = (copies_of(graph, range(10), model) for graph in (prism(), petersen()))
     batches = make_batches(ours, theirs, model.config)
     assert [len(batch(model)) for batch in batches] == [16, 4]
-    last = merged_batch([*ours[8:], *theirs[8:]], model.config)(model)
+    last = merged_batch([annotated(copy, model) for copy in [*ours[8:], *theirs[8:]]], model.config)(model)
     torch.testing.assert_close(batches[1](model), last, rtol=1e-9, atol=1e-9)
     for found, part in zip(outputs(model, batches), last.chunk(2), strict=True):
         torch.testing.assert_close(found[8:], part, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("collection", ["sp+", "ap"])
+def test_annotations_of_a_graph_serve_its_copies(collection):
+    model = protocol_model(collection, 4, seed=0)
+    tree = edges_to_index([*nx.random_labeled_tree(9, seed=1).edges, (0, 4), (2, 7)]), 9  # vertices differ
+    for copy in copies_of(tree, range(3), model):
+        searched = annotated(copy, model).annotations
+        assert copy.graph[0].tolist() != tree[0].tolist()
+        assert (copy.annotations.levels == searched.levels).all()
+        assert (copy.annotations.sums == searched.sums).all()
 
 
 def test_paths_are_read_as_the_config_says():
@@ -78,7 +104,7 @@ def test_paths_are_read_as_the_config_says():
     graphs, model = [prism(), petersen()], PathNN.from_config(config).double()
     edge_index, num_nodes, batch = disjoint_union(graphs)
     plain = model(torch.ones(num_nodes, 1).double(), edge_index, batch=batch)
-    torch.testing.assert_close(plain_batch(graphs, config)(model), plain)
+    torch.testing.assert_close(plain_batch([Copy(graph, None) for graph in graphs], config)(model), plain)
 
 
 def test_the_tie_rule_of_sp_blurs_the_test():

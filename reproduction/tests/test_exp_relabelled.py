@@ -10,6 +10,7 @@ import torch
 from pathnn.data import load_dataset
 from pathnn.nn import PathNN
 from pathnn.paths.options import Collection
+from pathnn.theory.fingerprints import hashed_annotations
 from pathnn.theory.graphs import Graph
 from pathnn.theory.isomorphism import as_graphs, confused_pairs
 from pathnn_reproduction.experiments.brec import relabelled
@@ -38,6 +39,14 @@ def test_sp_distinguishes_every_graph_from_its_own_copy(mirror: Path) -> None:
     assert count == len(graphs)
     section = results_page(RESULTS).partition("### EXP-Iso")[2]
     assert f"each of the {count:,} graphs" in section.replace("\n", " ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("collection", "k"), [("sp+", 10), ("ap", 5)])
+def test_no_two_graphs_of_exp_have_the_same_annotations(mirror: Path, collection: Collection, k: int) -> None:
+    graphs = as_graphs(load_dataset("exp").graphs)
+    found = hashed_annotations(graphs, collection=collection, k=k)
+    assert len({tuple(one.fingerprints()[k].tolist()) for one in found}) == len(graphs) == 1200
 
 
 @pytest.mark.parametrize("collection", ["sp+", "ap"])

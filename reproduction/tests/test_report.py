@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from pathnn_reproduction.experiments import TABLES as TARGETS, get_experiment
 from pathnn_reproduction.pages import (
     RESULTS_BLOCK,
     latex_tables,
+    missing_numbers,
     replace_block,
     results_page,
     summary_table,
@@ -81,6 +83,47 @@ def test_what_was_not_measured_says_why(tmp_path: Path) -> None:
     assert "| PathNN-AP (K=3) |  | out of memory | not measured |" in dd
     assert "| PathNN-SP (K=3) |  | not applicable | not applicable |" in imdb
     assert summary_table(tmp_path) == "Nothing has been measured yet."
+
+
+def test_numbers_that_are_missing_are_listed_with_their_minutes(tmp_path: Path) -> None:
+    found = missing_numbers(tmp_path)
+    assert (found["measured"], found["numbers"]) == ("0", "56")
+    assert "| ZINC12K | PathNN-AP (K=4) | 0.090 ± 0.004 | 10 | not known |  |" in found["missing"]
+    add(tmp_path, "zinc", "ap", [0.09] * 10)
+    rows = Results.open(tmp_path / "zinc.jsonl")
+    spec = select(get_experiment("zinc").specs, "sp")[0]
+    rows.add({**made_up_row(spec, 1.0), "device": "GPU", "seconds": 120.0}, spec.key)
+    found = missing_numbers(tmp_path)
+    assert found["measured"] == "1"  # one seed of ten is not the protocol
+    assert "| ZINC12K | PathNN-SP (K=4) | 0.104 ± 0.002 | 9 | 18 | ZINC12K, K = 4 |" in found["missing"]
+    assert "| ZINC12K | PathNN-SP+ (K=4) | 0.131 ± 0.008 | 10 | 20 | ZINC12K, K = 4 |" in found["missing"]
+
+
+def test_the_gap_before_and_after_a_halving(tmp_path: Path) -> None:
+    spec, lost = select(get_experiment("peptides").specs, "peptides-func,pathnn,sp,seed=0-1")
+    rows = Results.open(tmp_path / "peptides.jsonl")
+    for one in (spec, lost):
+        rows.add({**made_up_row(one, 1.0), "best_epoch": 2, "val": 68.0, "test": 67.0}, one.key)
+    (tmp_path / "curves").mkdir()
+    epochs = [(0, 0.001, 67.0, 64.0), (0, 0.0005, 68.0, 67.0), (1, 0.001, 60.0, 59.0)]  # the curve of seed 1 ends early
+    lines = [
+        {"collection": "sp", "seed": seed, "epoch": 1 + (lr < 0.001), "lr": lr, "best": True, "val_score": val,
+         "test_score": test}
+        for seed, lr, val, test in epochs
+    ]  # fmt: skip
+    (tmp_path / "curves" / "peptides.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    page = results_page(tmp_path)
+    assert "| SP | 0 | 2 | 68.00 | 67.00 | 1.00 | 1 | 67.00 | 64.00 | 3.00 |" in page
+    assert "| SP | 1 | 2 | 68.00 | 67.00 | 1.00 |  |  |  |  |" in page
+    assert "by 1.0 to 1.0 points" in page
+
+
+def test_graphs_that_are_often_wrong_are_named(tmp_path: Path) -> None:
+    (tmp_path / "curves").mkdir()
+    wrong = [[1, 2, 3, 4, 5], [7, 9], [7]]
+    lines = [{"dataset": "exp", "collection": "ap", "fold": 2, "wrong": graphs} for graphs in wrong]
+    (tmp_path / "curves" / "exp_errors.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert "| EXP | AP | 2 | 3 | 1 | graph 7 (2 of 2), graph 9 (1 of 2) |" in results_page(tmp_path)
 
 
 def test_a_deviation_of_zero_is_no_unit(tmp_path: Path) -> None:

@@ -293,7 +293,7 @@ Format = Annotated[str, typer.Option("--format", metavar="svg|png|pdf", help="Th
 
 
 def figures_command(out: Out = Path("figures"), format: Format = "svg", json: Json = False) -> None:
-    """Draw the figures of section 3 and of the appendix, and three of ours about theorem 3.3.
+    """Draw the figures of section 3 and of the appendix, three of ours about theorem 3.3, and one of path counts.
 
     The paper's pictures are not in its text: the graphs are our choice, and satisfy the captions.
     """

@@ -22,7 +22,7 @@ from pathnn_reproduction.figures.drawing import draw_failure_rates
 from pathnn_reproduction.figures.figures import save_picture
 from pathnn_reproduction.paper import TABLES
 from pathnn_reproduction.results import Results, Row
-from pathnn_reproduction.runner import similar
+from pathnn_reproduction.runner import matching, similar
 from pathnn_reproduction.spec import Experiment, RunSpec, slots
 from pathnn_reproduction.tables import (
     HEAD,
@@ -48,6 +48,8 @@ MINUTES_BLOCK = "<!-- minutes: written by pathnn reproduce TARGET --report -->",
 CHART = Path("docs/figures/sr.png")
 EXPRESSIVE = Path("docs/expressive.md")
 PILOT = Path("benchmarks/results/defaults.jsonl")
+LATE_ERRORS = 3
+"""Epochs of EXP-Class with more wrong test graphs than this do not say which graphs are difficult."""
 
 
 def fill(template: str, /, **values: object) -> str:
@@ -128,7 +130,107 @@ def results_page(results: Path) -> str:
         experiment, rows = get_experiment(name), open_results(name, results)
         for dataset, entries in compare(experiment, rows).items():
             sections[dataset.replace("-", "_")] = _section(dataset, entries, experiment, rows)
-    return fill("results", **sections, **_curves(results / "curves" / "synthetic.jsonl"))
+    curves = results / "curves"
+    return fill(
+        "results",
+        **sections,
+        **missing_numbers(results),
+        **_halvings(curves / "peptides.jsonl", open_results("peptides", results).rows),
+        **_curves(curves / "synthetic.jsonl"),
+        exp_errors=_wrong_graphs(curves / "exp_errors.jsonl"),
+    )
+
+
+def missing_numbers(results: Path) -> dict[str, str]:
+    """Count the paper's numbers for PathNN that all seeds or folds are behind, and list the others with GPU minutes.
+
+    An entry without rows takes the mean seconds of the other rows of its dataset, or else of all PathNNs of its table.
+    """
+    measured, lines = 0, []
+    for name in TARGETS:
+        experiment, results_file = get_experiment(name), open_results(name, results)
+        rows = [row for row in results_file if row["device"] != "cpu"]
+        for dataset, entries in compare(experiment, results_file).items():
+            for entry in entries:
+                # the table of CEXP repeats the numbers of EXP
+                if entry.model != "pathnn" or entry.paper.mean is None or dataset == "cexp":
+                    continue
+                if entry.ours is not None and entry.ours.count == entry.ours.planned:
+                    measured += 1
+                    continue
+                own = (dataset, entry.model, entry.collection, entry.k)
+                left = experiment.left([spec for spec in experiment.specs if spec.entry == own], results_file)
+                names = similar(left[0])
+                alike = next(filter(None, (matching(rows, names[:n]) for n in (len(names), 2, 1))), [])
+                seconds = _minutes(len(left) * fmean(row["seconds"] for row in alike)) if alike else "not known"
+                known = sorted({(row["dataset"], row["k"]) for row in alike})
+                of = ", ".join(f"{TABLES[data].title}, K = {k}" for data, k in known)
+                lines.append([TABLES[dataset].title, row_label(entry), paper_text(entry), str(len(left)), seconds, of])
+    head = ("dataset", "entry", "paper", "runs", "GPU minutes", "by the rows of")
+    table = markdown_table(head, lines) if lines else "None."
+    return {"measured": str(measured), "numbers": str(measured + len(lines)), "missing": table}
+
+
+def _halvings(path: Path, rows: Sequence[Row]) -> dict[str, str]:
+    """Compare the best epoch of Peptides-func before the learning rate was first halved with that of the whole run."""
+    curves: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    for line in read_lines(path):
+        curves[line["collection"], line["seed"]].append(line)
+    lines, halved = [], []
+    for row in rows:
+        if row["model"] != "pathnn" or row["dataset"] != "peptides-func":
+            continue
+        curve = curves[row["collection"], row["seed"]]
+        before = [one for one in curve if one["best"] and one["lr"] == curve[0]["lr"]]
+        texts = [str(row["best_epoch"]), *_scores(row["val"], row["test"])]
+        # curves of runs that were lost with a machine, or that end before the best epoch, say nothing about the row
+        if before and any(abs(one["val_score"] - row["val"]) < 1e-9 for one in curve):
+            best = before[-1]
+            texts += [str(best["epoch"]), *_scores(best["val_score"], best["test_score"])]
+            if best["epoch"] < row["best_epoch"]:
+                halved.append((row["val"] - best["val_score"], row["test"] - best["test_score"]))
+        lines.append([row["collection"].upper(), str(row["seed"]), *texts, *[""] * (8 - len(texts))])
+    head = (
+        "paths",
+        "seed",
+        "best epoch",
+        "validation",
+        "test",
+        "gap",
+        "best before halving",
+        "validation",
+        "test",
+        "gap",
+    )
+    others = [row["test"] for row in rows if (row["model"], row["collection"]) == ("pathnn", "sp") and row["seed"] != 2]
+    gains = [f"{min(gain):.1f} to {max(gain):.1f}" for gain in zip(*halved, strict=True)] or ["—", "—"]
+    return {
+        "halvings": markdown_table(head, sorted(lines)),
+        "halved": str(len(halved)),
+        "val_gain": gains[0],
+        "test_gain": gains[1],
+        "other_seeds": f"{fmean(others):.2f}" if others else "—",
+    }
+
+
+def _scores(val: float, test: float) -> list[str]:
+    return [f"{val:.2f}", f"{test:.2f}", f"{val - test:.2f}"]
+
+
+def _wrong_graphs(path: Path) -> str:
+    """Name the graphs that a watched network of EXP-Class classified wrongly most often; `exp_errors.py` watches."""
+    runs: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
+    for line in read_lines(path):
+        runs[line["dataset"].upper(), line["collection"].upper(), line["fold"]].append(line)
+    lines = []
+    for (data, paths, fold), epochs in runs.items():
+        fewest = min(len(one["wrong"]) for one in epochs)
+        good = [one for one in epochs if len(one["wrong"]) <= LATE_ERRORS]
+        counts = Counter(graph for one in good for graph in one["wrong"]).most_common(3)
+        names = ", ".join(f"graph {graph} ({count} of {len(good)})" for graph, count in counts)
+        lines.append([data, paths, str(fold), str(len(epochs)), str(fewest), names])
+    head = ("file", "paths", "split", "epochs", "fewest errors", f"wrong most often, where at most {LATE_ERRORS} are")
+    return markdown_table(head, lines) if lines else "Not measured."
 
 
 def _curves(path: Path) -> dict[str, str]:

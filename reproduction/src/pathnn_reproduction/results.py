@@ -10,6 +10,7 @@ import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -214,11 +215,17 @@ def trained_row(spec: RunSpec, config: RunConfig, result: Mapping[str, Any]) -> 
     }
 
 
+@cache
+def loaded_commit() -> str | None:
+    """Return the commit of the code that this process has loaded; the first call must be before the tree changes."""
+    return commit()
+
+
 def provenance(device: str = "cpu") -> dict[str, Any]:
     """Return commit, time, device and versions of a computation on a device (see `pathnn.device.resolve`)."""
     chosen = resolve(device)
     return {
-        "commit": commit(),
+        "commit": loaded_commit(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "device": device_name(chosen) if chosen.type == "cuda" else f"{platform.machine()}, {os.cpu_count()} cores",
         "versions": versions(),

@@ -205,7 +205,15 @@ def estimated_seconds(spec: RunSpec, *known: Sequence[Row]) -> float | None:
     Of several lists, the first one with such rows counts.
     """
     for names, rows in product((similar(spec), similar(spec)[:2], similar(spec)[:1], ()), known):
-        found = [row["seconds"] for row in rows if all(row.get(name) == value for name, value in names)]
-        if found:
-            return fmean(found)
+        if found := matching(rows, names):
+            return fmean(row["seconds"] for row in found)
     return None
+
+
+def matching(rows: Sequence[Row], names: Sequence[tuple[str, Value]]) -> list[Row]:
+    """Return the rows with these values.
+
+    >>> matching([{"k": 1}, {"k": 2}], [("k", 2)])
+    [{'k': 2}]
+    """
+    return [row for row in rows if all(row.get(name) == value for name, value in names)]

@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 from dataclasses import dataclass, replace
-from functools import cache
 from multiprocessing import parent_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +17,12 @@ import torch
 from pathnn.data.errors import DatasetNotFoundError
 from pathnn.data.task import Task
 from pathnn.device import default_max_entries, resolve
-from pathnn.provenance import commit
 from pathnn.training import RunFolder, RunStoppedError, build_model, load_model, load_task
 from pathnn.training.checkpoint import checked_config
 from pathnn.training.config import Device, RunConfig
 from pathnn.training.runs import finish_run, open_run, saved_result, train_run as train_epochs
 from pathnn.training.setup import with_paths
-from pathnn_reproduction.results import Row, trained_row
+from pathnn_reproduction.results import Row, loaded_commit, trained_row
 
 if TYPE_CHECKING:
     from pathnn_reproduction.spec import RunSpec
@@ -143,12 +141,6 @@ def task_with_paths(config: RunConfig) -> Task:
         task = load_task(config)
         _LAST_TASK[key] = task.with_graphs(with_paths(task.graphs, build_model(config, task), resolve(config.device)))
     return _LAST_TASK[key]
-
-
-@cache
-def loaded_commit() -> str | None:
-    """Return the commit of the code that this process has loaded."""
-    return commit()
 
 
 def start_worker(jobs: int) -> None:

@@ -46,7 +46,7 @@ def test_figures(cli: Run, tmp_path: Path, format: str) -> None:
     result = cli("reproduce", "figures", "--out", tmp_path, "--format", format, "--json")
     assert result.exit_code == 0, result.stderr
     files = [Path(one["file"]) for one in json.loads(result.stdout)["figures"]]
-    assert len(files) == 10
+    assert len(files) == 11
     assert all(file.suffix == f".{format}" and file.stat().st_size > 1000 for file in files)
 
 

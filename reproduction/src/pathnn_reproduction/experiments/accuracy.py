@@ -24,7 +24,7 @@ from pathnn_reproduction.experiments.baselines import BASELINES, baseline_run
 from pathnn_reproduction.results import Row, provenance, trained_row
 from pathnn_reproduction.spec import RunSpec, training_spec
 from pathnn_reproduction.tables import accuracy_tables
-from pathnn_reproduction.worker import Settings, loaded_commit, task_with_paths
+from pathnn_reproduction.worker import Settings, task_with_paths
 
 tables = accuracy_tables
 
@@ -139,5 +139,4 @@ def count_confused_run(spec: RunSpec, settings: Settings) -> Row:
     confused, parameters = count_confused(config, task, device)
     result = {"val_score": confused, "test_score": confused, "metric": "undistinguished pairs", "stopped": "untrained"}
     result |= {"epochs": 0, "best_epoch": 0, "seconds": time.perf_counter() - begin, "parameters": parameters}
-    where = {"device": device_name(device), "commit": loaded_commit()}
-    return trained_row(spec, config, {**provenance(), **result, **where})
+    return trained_row(spec, config, {**provenance(), **result, "device": device_name(device)})

@@ -6,17 +6,18 @@ against a threshold. The same test between copies of one graph must stay below i
 not count.
 
 A PathNN on SP+ or AP gives copies of a graph the same output up to rounding, so the covariance of the differences is
-nearly 0. As the authors of the protocol advise for this case, 1e-7 is added to its diagonal.
+nearly 0. As the authors of the protocol advise for this case, 1e-7 is added to its diagonal. Their annotations do not
+depend on the numbering of the vertices, so those of a graph serve all of its copies.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +27,7 @@ from pathnn.nn import PathNN, paper_config
 from pathnn.nn.path_nn import PathConv, PathNNConfig
 from pathnn.paths import PathExplosionError, extract_paths
 from pathnn.paths.options import Collection
-from pathnn.theory.fingerprints import hashed_annotations
+from pathnn.theory.fingerprints import PathAnnotations, hashed_annotations
 from pathnn.theory.graphs import Graph
 from pathnn.theory.isomorphism import as_graphs
 from pathnn.theory.merged import SequenceFinder, merged_levels, merged_trie
@@ -61,8 +62,36 @@ def relabelled(graph: Graph, seed: int) -> Graph:
     torch.Size([2, 4])
     """
     edge_index, num_nodes = graph
-    new = torch.randperm(num_nodes, generator=torch.Generator().manual_seed(seed))
-    return torch.unique(new[edge_index], dim=1), num_nodes
+    return torch.unique(_new_numbers(num_nodes, seed)[edge_index], dim=1), num_nodes
+
+
+def _new_numbers(num_nodes: int, seed: int) -> Tensor:
+    return torch.randperm(num_nodes, generator=torch.Generator().manual_seed(seed))
+
+
+class Copy(NamedTuple):
+    """A relabelled copy of a graph, and the annotations of its vertices if equal sequences of them are merged."""
+
+    graph: Graph
+    annotations: PathAnnotations | None
+
+
+def relabelled_copies(graph: Graph, seeds: Iterable[int], config: PathNNConfig) -> list[Copy]:
+    """Return copies of a graph for batches of `config`; paths are searched in the graph only, not in its copies.
+
+    Raises `PathExplosionError` if the search takes more than `MAX_STEPS` steps.
+    """
+    if config.collection == "sp":
+        return [Copy(relabelled(graph, seed), None) for seed in seeds]
+    (found,) = hashed_annotations(
+        [graph], collection=config.collection, k=config.k, distances=bool(config.distances), max_steps=MAX_STEPS
+    )
+    copies = []
+    for seed in seeds:
+        old = torch.argsort(_new_numbers(graph[1], seed)).numpy()
+        annotations = PathAnnotations(found.levels[..., old], found.sums[..., old])
+        copies.append(Copy(relabelled(graph, seed), annotations))
+    return copies
 
 
 def disjoint_union(graphs: Sequence[Graph]) -> tuple[Tensor, int, Tensor]:
@@ -82,7 +111,7 @@ Batch = Callable[[PathNN], Tensor]
 """The outputs of a model for some graphs: `[num_graphs, out_channels]`."""
 
 
-def make_batches(ours: Sequence[Graph], theirs: Sequence[Graph], config: PathNNConfig) -> list[Batch]:
+def make_batches(ours: Sequence[Copy], theirs: Sequence[Copy], config: PathNNConfig) -> list[Batch]:
     """Return batches of copies of two graphs, in order: copies of the first, then as many of the second."""
     make, size = (plain_batch, PAIRS) if config.collection == "sp" else (merged_batch, len(ours))
     starts = range(0, len(ours), size)
@@ -95,8 +124,9 @@ def outputs(model: PathNN, batches: Sequence[Batch]) -> tuple[Tensor, Tensor]:
     return torch.cat([first for first, _ in parts]), torch.cat([second for _, second in parts])
 
 
-def plain_batch(graphs: Sequence[Graph], config: PathNNConfig) -> Batch:
+def plain_batch(copies: Sequence[Copy], config: PathNNConfig) -> Batch:
     """Return a batch that reads every path; the paths are extracted once."""
+    graphs = [copy.graph for copy in copies]
     edge_index, num_nodes, graph = disjoint_union(graphs)
     trie = extract_paths(
         edge_index, num_nodes, collection=config.collection, k=config.k, distances=bool(config.distances),
@@ -106,15 +136,14 @@ def plain_batch(graphs: Sequence[Graph], config: PathNNConfig) -> Batch:
     return lambda model: model(ones, trie=trie, batch=graph, batch_size=len(graphs))
 
 
-def merged_batch(graphs: Sequence[Graph], config: PathNNConfig) -> Batch:
+def merged_batch(copies: Sequence[Copy], config: PathNNConfig) -> Batch:
     """Return a batch with equal sequences and equal vertices merged; they are found once."""
-    found = hashed_annotations(
-        graphs, collection=config.collection, k=config.k, distances=bool(config.distances), max_steps=MAX_STEPS
-    )
+    graphs = [copy.graph for copy in copies]
+    annotations = [copy.annotations for copy in copies if copy.annotations is not None]
     graph = torch.repeat_interleave(torch.tensor([n for _, n in graphs]))
     finder = SequenceFinder(graphs, config)
     layers, count = [], 1
-    for length, level in enumerate(merged_levels(found, config.k), start=1):
+    for length, level in enumerate(merged_levels(annotations, config.k), start=1):
         parts = [  # trie, and for each sequence its entry, class and number
             (*merged_trie(one, finder.width, count, finder.dummy, "cpu"), one.owner, one.counts.double())
             for one in finder.batches(level, length, 10**9)
@@ -171,10 +200,10 @@ def hotelling(first: Tensor, second: Tensor) -> float:
 
 def run_pair(first: Graph, second: Graph, *, collection: Collection, k: int, copies: int = COPIES) -> Row:
     """Train a network on a pair and test it; `told_apart` requires that copies of one graph do not differ."""
-    ours, theirs = ([relabelled(graph, i) for i in range(copies)] for graph in (first, second))
-    again = [relabelled(first, copies + i) for i in range(copies)]
     model = protocol_model(collection, k, seed=0)
-    batches = make_batches(ours, theirs, model.config)
+    of_first = relabelled_copies(first, range(2 * copies), model.config)
+    ours, again = of_first[:copies], of_first[copies:]
+    batches = make_batches(ours, relabelled_copies(second, range(copies), model.config), model.config)
     epochs = train(model, batches)
     with torch.no_grad():
         statistic = hotelling(*outputs(model, batches))

@@ -273,6 +273,33 @@ def draw_failure_rates(families: Sequence[str], rates: Mapping[str, Sequence[flo
     return figure
 
 
+Curve = tuple[Sequence[float], Sequence[float]]
+"""The x and y of some points."""
+
+
+def draw_growth(panels: Mapping[tuple[str, str, str], Mapping[str, Curve]]) -> Figure:
+    """Draw curves on logarithmic scales, by title and labels of both axes; the last curve is a bound, dashed.
+
+    >>> len(draw_growth({("ZINC", "K", "paths"): {"SP": ([1, 2], [3, 4]), "bound": ([1, 2], [5, 25])}}).axes)
+    1
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(4.3 * len(panels), 3.4), layout="constrained")
+    places = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, ((title, xlabel, ylabel), curves) in zip(places, panels.items(), strict=True):
+        *ours, (bound, line) = curves.items()
+        for color, (name, curve) in zip(LINES, ours, strict=False):
+            axes.plot(*curve, label=name, color=color, marker="o", markersize=3, linewidth=1.2)
+        axes.plot(*line, label=bound, color=INK, linestyle="--", linewidth=1.2)
+        axes.set(title=title, xlabel=xlabel, ylabel=ylabel, yscale="log")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.legend(fontsize=8, frameon=False)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
 def _short(value: float) -> str:
     """Return a number with few digits.
 

@@ -10,13 +10,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
+from torch import Tensor
+
+from pathnn.data import PackedGraphs
+from pathnn.data.paths import count_per_graph
 from pathnn.files import atomic_write
+from pathnn.paths.options import COLLECTIONS, PathOptions
 from pathnn.plots import draw_paths, draw_trees
 from pathnn.plots.page import COOL, PLAIN, REACHED, WARM, vertex_labels
 from pathnn.theory import path_tree, wl_tree
 from pathnn.theory.examples import figure_graph, hexagon, open_triplet, triangle, two_triangles
 from pathnn.theory.graphs import Graph, neighbors
-from pathnn_reproduction.figures.drawing import NodeStyle, Style, draw_iterations, draw_panels, graph_panel, tree_panel
+from pathnn_reproduction.bench.shapes import graph_set
+from pathnn_reproduction.figures.drawing import (
+    Curve,
+    NodeStyle,
+    Style,
+    draw_growth,
+    draw_iterations,
+    draw_panels,
+    graph_panel,
+    tree_panel,
+)
 from pathnn_reproduction.theory.examples import (
     bipartite_six,
     complete_four,
@@ -152,12 +168,43 @@ def one_graph_figure() -> Figure:
     return draw_panels(panels)
 
 
+def growth_figure() -> Figure:
+    """Ours: the number of paths by K and by n on random graphs, and the paper's bound n b^K."""
+    panels: dict[tuple[str, str, str], dict[str, Curve]] = {}
+    for shape, number, longest in (("zinc", 64, 8), ("dd", 8, 5)):
+        graphs, lengths = graph_set(shape, number), list(range(1, longest + 1))
+        b = _largest_degree(graphs)
+        curves: dict[str, Curve] = {}
+        for name, paths in _paths(graphs, longest).items():
+            curves[name] = lengths, (paths.sum(dim=0) / graphs.num_nodes).tolist()
+        curves[f"$b^K$, b = {b}"] = lengths, [b**k for k in lengths]
+        panels[f"graphs like those of {shape.upper()}", "K", "paths of length K per vertex"] = curves
+    graphs, k = graph_set("peptides", 200), 4
+    sizes, b, curves = graphs.node_ptr.diff(), _largest_degree(graphs), {}
+    groups = torch.split(sizes.argsort(), 20)
+    means = [sizes[group].double().mean().item() for group in groups]
+    for name, paths in _paths(graphs, k).items():
+        curves[name] = means, [paths[group, k - 1].double().mean().item() for group in groups]
+    curves[f"$n b^{k}$, b = {b}"] = means, [n * b**k for n in means]
+    panels["graphs like those of Peptides", "n, vertices", f"paths of length {k} per graph"] = curves
+    return draw_growth(panels)
+
+
+def _paths(graphs: PackedGraphs, k: int) -> dict[str, Tensor]:
+    """Return the number of paths of each graph and length, by collection."""
+    return {name.upper(): count_per_graph(graphs, PathOptions(name, k)) for name in COLLECTIONS}
+
+
+def _largest_degree(graphs: PackedGraphs) -> int:
+    return int(torch.bincount(graphs.union()[0]).max())
+
+
 _ALL = (
     paths_figure, trees_figure, iterations_figure, wl_tree_figure, wl_pair_figure, triplet_triangle_figure,
-    distances_figure, triangle_path_figure, triangle_path_wl_figure, one_graph_figure,
+    distances_figure, triangle_path_figure, triangle_path_wl_figure, one_graph_figure, growth_figure,
 )  # fmt: skip
 FIGURES: dict[str, Callable[[], Figure]] = {draw.__name__.removesuffix("_figure"): draw for draw in _ALL}
-"""The function of each figure by name: seven figures of the paper, then three of ours about theorem 3.3."""
+"""The function of each figure by name: seven of the paper, three about theorem 3.3, one about the number of paths."""
 
 
 CHANGING = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
