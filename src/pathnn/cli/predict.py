@@ -55,7 +55,7 @@ def predict_command(
     """
     share = _part(part)
     check_output(out, data)
-    _use_one_heap()
+    _free_memory(one_heap=True)
     if resume and (out is None or json):
         raise typer.BadParameter("only a file that --out names can be resumed, without --json.", param_hint="--resume")
     with result_only(json):
@@ -79,6 +79,7 @@ def predict_command(
                     sys.stdout.write(csv_text(chunk.rows if done.chunks else [chunk.header, *chunk.rows]))
                 done = done.add(chunk)
                 step(len(chunk.rows))
+                _free_memory()
 
             options: dict[str, Any] = {"smiles": smiles, "strict": strict, "part": share}
             if not table:
@@ -107,11 +108,12 @@ def predict_command(
         say(f"wrote {done.rows} rows to {out}")
 
 
-def _use_one_heap() -> None:
-    """Let the threads of this process share one heap, where glibc gives each one that keeps its free memory."""
+def _free_memory(*, one_heap: bool = False) -> None:
+    """Give free memory back to the system; with `one_heap`, let threads share a heap from now on. Only with glibc."""
     m_arena_max = -8
     with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(m_arena_max, 1)
+        libc = ctypes.CDLL(None)
+        libc.mallopt(m_arena_max, 1) if one_heap else libc.malloc_trim(0)
 
 
 def _part(text: str | None) -> tuple[int, int]:

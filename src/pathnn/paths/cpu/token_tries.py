@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pathnn.paths.cpu.walks import SP_PLUS, bfs, inner, kernel
+from pathnn.paths.csr import Ints
 
 
-def smallest_of_components(rowptr, col):
+def smallest_of_components(rowptr: Ints, col: Ints) -> Ints:
     """Return the smallest vertex of each vertex's component, in which edges connect both ways."""
     label = np.arange(rowptr.size - 1)
     _join_components(rowptr, col, label)
@@ -169,7 +172,7 @@ def _counting_sort(
         distances[start + j] = spare_distances[j]
 
 
-def spare_memory(tokens, k):
+def spare_memory(tokens: int, k: int) -> tuple[Ints, ...]:
     """Return the arguments `entry` to `place` of `write_tries`, for so many tokens, and paths of length up to `k`."""
     entry, vertices, rows = np.empty((3, tokens), np.int32)
     return entry, vertices, rows, np.empty(tokens, np.uint8), np.empty(k + 3, np.uint64)
@@ -201,7 +204,7 @@ def read_tokens(paths, rowptr, col, row):
     return vertices, rows, wrong[:0]
 
 
-def trie_of_tokens(vertices, rows, distances, repeats):
+def trie_of_tokens(vertices: Ints, rows: Ints, distances: Ints, repeats: bool) -> Any:
     """Return the trie of tokens `[n, length + 1]`, sorted by vertices: entries per level, arrays of `n` per level."""
     n, width = vertices.shape
     number, line_start = np.zeros((2, width), np.int64)
