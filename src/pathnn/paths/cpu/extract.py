@@ -231,11 +231,8 @@ def distance_table(csr: Csr, k: int) -> tuple[Ints, Ints] | None:
     if span.sum() > TABLE_BYTES:
         return None
     pointer, distances = np.cumsum(span) - span - low, np.empty(span.sum(), np.uint8)
-
-    def fill(start: int, stop: int) -> None:
-        fill_table(rowptr, col, k, start, stop, pointer, distances, *scratch(csr.num_nodes))
-
-    _in_ranges(fill, csr.num_nodes)
+    n = csr.num_nodes
+    _in_ranges(lambda a, b: fill_table(rowptr, col, k, a, b, pointer, distances, *scratch(n)), n)
     return pointer, distances
 
 

@@ -69,10 +69,8 @@ def _avoids_larger(pred, a, b):
     largest_a, largest_b = a, b
     while pred[a] != pred[b]:
         a, b = np.uint64(pred[a]), np.uint64(pred[b])
-        if a > largest_a:
-            largest_a = a
-        if b > largest_b:
-            largest_b = b
+        largest_a = a if a > largest_a else largest_a
+        largest_b = b if b > largest_b else largest_b
     return largest_a < largest_b
 
 
