@@ -42,8 +42,9 @@ def test_using_the_library_loads_nothing_it_does_not_need():  # PyG imports pand
     assert _loaded("from pathnn import AddPaths, PathNN, extract_paths", heavy) == "[]"
 
 
-def test_training_and_predicting_load_no_compiler():
-    assert _loaded("import pathnn.training.runs, pathnn.inference.stream", ("torch._dynamo", "sympy", "rdkit")) == "[]"
+def test_training_and_predicting_load_no_compiler_and_no_torchmetrics():
+    heavy = ("torch._dynamo", "sympy", "rdkit", "torchmetrics", "matplotlib")
+    assert _loaded("import pathnn.training.runs, pathnn.inference.stream", heavy) == "[]"
 
 
 def test_submodules_resolve_after_import_pathnn():

@@ -11,7 +11,8 @@ from torch import nn
 
 from pathnn.data import DataError, PackedGraphs, load_data, load_dataset, task_from_graphs
 from pathnn.data.errors import BadRowsError
-from pathnn.data.metrics import MeanOverTargets, mean_absolute_error
+from pathnn.data.metric_states import MeanOverTargets
+from pathnn.data.metrics import mean_absolute_error
 from pathnn.data.readers.table import as_number, class_key, class_names, is_missing, is_missing_number
 from pathnn.data.task import MaskedLoss, known_fraction, number_name, target_fields, weighted_loss
 from pathnn.training.errors import NotFiniteError

@@ -38,9 +38,9 @@ print(max(count for _, count in found), [name for name, count in found if count 
 EXTRACT = """
 import torch
 from pathnn.paths import extract_paths
-from pathnn.paths.cpu.token_tries import walk_tries
+from pathnn.paths.cpu.token_tries import write_tries
 extract_paths(torch.tensor([[0, 1], [1, 0]]), 2, collection="sp", k=2)
-print(len(walk_tries.stats.cache_hits), len(walk_tries.stats.cache_misses))
+print(len(write_tries.stats.cache_hits), len(write_tries.stats.cache_misses))
 """
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from pathnn.data.errors import BadRow, DataError
-from pathnn.data.metrics import OF_KIND, MeanOverTargets, MetricInfo, OverClasses, TargetScore
+from pathnn.data.metrics import OF_KIND, MetricInfo, TargetScore
 from pathnn.data.packed import PackedGraphs
 
 if TYPE_CHECKING:
@@ -280,12 +280,18 @@ def target_fields(kind: TargetKind, channels: int = 1, *, has_missing_targets: b
 def metric_fields(kind: str, info: MetricInfo) -> dict[str, Any]:
     """Return the fields of a `Task` that describe its metric."""
     return {
-        "metric": partial(OverClasses if kind == "class" else MeanOverTargets, info.score),
+        "metric": partial(_metric, kind, info.score),
         "metric_name": info.name,
         "score": None if kind == "class" else info.score,
         "maximize": info.maximize,
         "scale": info.scale,
     }
+
+
+def _metric(kind: str, score: TargetScore) -> Any:
+    from pathnn.data.metric_states import MeanOverTargets, OverClasses
+
+    return (OverClasses if kind == "class" else MeanOverTargets)(score)
 
 
 def with_metric(task: Task, metric: str | None) -> Task:

@@ -24,8 +24,8 @@ from pathnn.inference.intervals import checksum
 from pathnn.inference.predictor import ERROR, Columns, Predictor, free_name
 from pathnn.training.ensemble import Ensemble
 
-CHUNK_ROWS = 4_096  # rows that are read, predicted and written at once
-AHEAD = 2  # chunks whose molecules are read while the network computes
+CHUNK_ROWS = 2_048  # rows that are read, predicted and written at once
+AHEAD = 4  # chunks whose molecules are read while the network computes
 EVERY_ROW = range(sys.maxsize)
 
 Reading = Callable[[], MoleculesRead]

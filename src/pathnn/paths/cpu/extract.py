@@ -16,8 +16,8 @@ from torch.nn.functional import pad
 
 from pathnn.paths.cpu.path_distances import fill_path_distances
 from pathnn.paths.cpu.samples import draw_walks, sample_walks
-from pathnn.paths.cpu.token_tries import fill_table, smallest_of_components, walk_tries
-from pathnn.paths.cpu.walks import bound_walks, count_walks, list_walks, scratch
+from pathnn.paths.cpu.token_tries import fill_table, smallest_of_components, spare_memory, write_tries
+from pathnn.paths.cpu.walks import AP, bound_walks, count_walks, list_walks, scratch
 from pathnn.paths.csr import Csr, Ints
 from pathnn.paths.options import OTHER_COLLECTIONS, UNLIMITED, WALKS, PathOptions
 from pathnn.paths.trie import PathTrie
@@ -26,6 +26,7 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 PER_PART, LEAST = 512, 4096  # roots of a part, and of all parts: below, threads cost more than they bring (NOTES, 45)
+BLOCK = 2**16  # tokens that are listed at once: they stay in the cache, and loops over them are long
 TABLE_BYTES = 2**26  # of distances between the vertices of a component
 
 
@@ -66,7 +67,8 @@ def bound_per_source(csr: Csr, k: int, cumulated: Ints | None = None) -> Tensor:
     """Bound the number of paths per source and length, float64, by the walks that never turn straight back."""
     rowptr, col, _ = csr.arrays()
     bounds = np.zeros((csr.num_nodes, k))
-    bound_walks(rowptr, col, csr.reverse.numpy(), k, bounds, np.empty((0, 0)) if cumulated is None else cumulated)
+    cumulated = np.empty((0, 0)) if cumulated is None else cumulated
+    bound_walks(rowptr, col, csr.reverse.numpy(), k, bounds, cumulated, np.ones(col.size), np.empty(col.size))
     return torch.from_numpy(bounds)
 
 
@@ -76,7 +78,10 @@ def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Int
     `most[v, l - 1]` bounds the number of walks of length `l` from `v`; `table` has the distances that tokens need.
     """
     reach = max(int(most.any(dim=0).sum()), 1)  # longer lengths are empty
-    split, (pointer, distances) = table is not None, table or (np.empty(0, np.int64), np.empty(0, np.uint8))
+    arrays, rule = csr.arrays(), options.definition.rule
+    no_starts, no_ends = np.empty(0, np.int64), np.empty(0, np.uint8)
+    split, (pointer, table_distances) = table is not None, table or (no_starts, no_ends)
+    width, largest = np.arange(2, reach + 2), int(most.numpy().max(initial=0))  # tokens of a path; paths of a root
     lengths, depths = at = tuple(np.array([(length, t) for length in range(1, reach + 1) for t in range(length + 1)]).T)
 
     def walk(start: int, stop: int) -> list[Ints]:
@@ -87,10 +92,20 @@ def extract(csr: Csr, most: Tensor, options: PathOptions, table: tuple[Ints, Int
         starts[at], child_starts[at] = np.cumsum(room) - room, np.cumsum(below) - below
         vertex, distance = np.empty(room.sum(), np.int32), np.empty(room.sum() if split else 0, np.int32)
         parent, edge = np.empty(below.sum(), np.int32), np.empty(below.sum(), np.int32)
-        walk_tries(
-            *csr.arrays(), options.definition.rule, pointer, distances, reach, np.arange(start, stop), most.numpy(),
-            starts, child_starts, count, vertex, parent, edge, distance,
-        )  # fmt: skip
+        listed = np.minimum(paths[1:] * width, largest * width + BLOCK)
+        lines, size, roots = np.append(0, np.cumsum(listed) - listed), listed.sum(), np.arange(start, stop)
+        (vertices, rows), distances = np.empty((2, size), np.int32), np.zeros(size, np.uint8)
+        spare, searched = spare_memory(size, reach), scratch(0 if rule == AP else csr.num_nodes)
+        while roots.size:
+            number = np.zeros(reach + 1, np.int64)
+            done = list_walks(
+                *arrays, rule, reach, roots, BLOCK, *searched, lines, number, vertices, rows, no_starts, no_ends
+            )
+            write_tries(
+                number, lines, vertices, rows, distances, *spare, pointer, table_distances, count,
+                starts, child_starts, vertex, parent, edge, distance, False,
+            )  # fmt: skip
+            roots = roots[done:]
         return [count[at], starts[at], child_starts[at], vertex, parent, edge, distance]
 
     size, starts, child_starts, *flat = zip(*_in_ranges(walk, csr.num_nodes), strict=True)
@@ -114,7 +129,9 @@ def enumerate_paths(csr: Csr, most: Tensor, options: PathOptions, sources: Tenso
 
     def write(roots: Ints, starts: Ints, paths: Ints, end_starts: Ints, ended: Ints) -> Ints:
         count, searched = np.zeros(options.k + 1, np.int64), scratch(csr.num_nodes)
-        list_walks(*arrays, rule, options.k, roots, searched, starts, count, paths, no_rows, end_starts, ended)
+        list_walks(
+            *arrays, rule, options.k, roots, UNLIMITED, *searched, starts, count, paths, no_rows, end_starts, ended
+        )
         return count
 
     return _write_paths(most[sources], sources, write)
@@ -214,7 +231,8 @@ def distance_table(csr: Csr, k: int) -> tuple[Ints, Ints] | None:
     if span.sum() > TABLE_BYTES:
         return None
     pointer, distances = np.cumsum(span) - span - low, np.empty(span.sum(), np.uint8)
-    _in_ranges(lambda a, b: fill_table(rowptr, col, k, a, b, pointer, distances), csr.num_nodes)
+    n = csr.num_nodes
+    _in_ranges(lambda a, b: fill_table(rowptr, col, k, a, b, pointer, distances, *scratch(n)), n)
     return pointer, distances
 
 

@@ -19,19 +19,23 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 AP, SP_PLUS, SP = 0, 1, 2
 
 SATURATED = 2**61  # counts stop growing here, so that a sum of two does not wrap around
 
+kernel = njit(cache=True, nogil=True, no_cfunc_wrapper=True)
+inner = njit(inline="always")  # called at one place: compiled with its caller
 
-@njit(cache=True, nogil=True)
+
+@register_jitable
 def scratch(n):
     """Return distances (-1: not reached), predecessors and a queue, for `bfs`."""
     return np.full(n, -1, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bfs(rowptr, col, root, k, mode, dist, pred, queue):
     """Fill `dist` (-1 before) and `pred` for vertices within `k` of `root`; returns how many are in `queue`."""
     dist[root] = 0
@@ -56,7 +60,7 @@ def bfs(rowptr, col, root, k, mode, dist, pred, queue):
     return np.int64(tail)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _avoids_larger(pred, a, b):
     """Of two vertices of one depth: does the chosen path to `a` avoid the largest vertex in which the two differ?
 
@@ -65,11 +69,12 @@ def _avoids_larger(pred, a, b):
     largest_a, largest_b = a, b
     while pred[a] != pred[b]:
         a, b = np.uint64(pred[a]), np.uint64(pred[b])
-        largest_a, largest_b = max(largest_a, a), max(largest_b, b)
+        largest_a = a if a > largest_a else largest_a
+        largest_b = b if b > largest_b else largest_b
     return largest_a < largest_b
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def may_step(mode, x, v, path, depth, dist, pred):
     """Return whether the walk that is at `v` = `path[depth]` may continue to its neighbour `x`."""
     if mode == AP:
@@ -80,15 +85,14 @@ def may_step(mode, x, v, path, depth, dist, pred):
     return dist[np.uint64(x)] == depth + 1 and (mode == SP_PLUS or pred[np.uint64(x)] == v)
 
 
-@njit(cache=True, nogil=True)
-def bound_walks(rowptr, col, reverse, k, bounds, cumulated):
+@kernel
+def bound_walks(rowptr, col, reverse, k, bounds, cumulated, onward, longer):
     """Add to `bounds` `[n, k]` the walks per root and length that never turn straight back: at least the paths.
 
     Writes to `cumulated` `[k, slots]`, unless it is empty, per length and slot the walks that begin with the step of
-    this slot or of one before it in its row.
+    this slot or of one before it in its row. `onward`, ones before, and `longer` are for walks that begin with a slot.
     """
     n = rowptr.size - 1
-    onward, longer = np.ones(col.size), np.empty(col.size)  # walks that begin with the step of a slot
     for length in range(1, k + 1):
         for v in range(n):
             for slot in range(rowptr[v], rowptr[v + 1]):
@@ -103,7 +107,7 @@ def bound_walks(rowptr, col, reverse, k, bounds, cumulated):
             onward, longer = longer, onward
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_walks(rowptr, col, into, sources, mode, k, roots, limit, counts):
     """Add to `counts[v, l - 1]` the number of paths of length `l` from each root `v`, until there are over `limit`.
 
@@ -156,17 +160,22 @@ def count_walks(rowptr, col, into, sources, mode, k, roots, limit, counts):
     return roots.size
 
 
-@njit(cache=True, nogil=True)
-def list_walks(rowptr, col, row, mode, k, roots, searched, starts, count, paths, rows, end_starts, ended):
+@kernel
+def list_walks(
+    rowptr, col, row, mode, k, roots, limit, dist, pred, queue, starts, count, paths, rows, end_starts, ended,
+):  # fmt: skip
     """Write the paths from the given roots, length by length, each from a shorter one; adds their number to `count`.
+
+    Stops after a root when it has written `limit` tokens or more; returns how many roots it has gone through.
 
     Path number `i` of length `l` is `paths[starts[l] + i * (l + 1):][:l + 1]`. `rows` has the edge that leads to each
     of its vertices but the first, and `ended[end_starts[l] + i]` says that no path continues it, unless they are empty.
     """
-    dist, pred, queue = searched
     one = np.uint64(1)
     with_rows, with_ends = rows.size > 0, ended.size > 0
-    for root in roots:
+    written = 0
+    for done in range(roots.size):
+        root = roots[done]
         reached = bfs(rowptr, col, root, k, mode, dist, pred, queue) if mode != AP else 0
         at = np.uint64(starts[1] + count[1] * 2)
         for slot in range(np.uint64(rowptr[root]), np.uint64(rowptr[root + 1])):
@@ -177,6 +186,7 @@ def list_walks(rowptr, col, row, mode, k, roots, searched, starts, count, paths,
         first = count[1]
         last = first + rowptr[root + 1] - rowptr[root]
         count[1] = last
+        written += 2 * (last - first)
         for length in range(2, k + 1):
             size = np.uint64(length)
             at = np.uint64(starts[length] + count[length] * (length + 1))
@@ -208,8 +218,12 @@ def list_walks(rowptr, col, row, mode, k, roots, searched, starts, count, paths,
             first = count[length]
             last = first + np.int64(at - begin) // (length + 1)
             count[length] = last
+            written += (last - first) * (length + 1)
         if with_ends:
             for i in range(first, last):
                 ended[end_starts[k] + i] = True
         for i in range(reached):
             dist[queue[i]] = -1
+        if written >= limit:
+            return done + 1
+    return roots.size
