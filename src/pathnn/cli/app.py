@@ -145,6 +145,8 @@ def main() -> None:
     if "OMP_WAIT_POLICY" not in os.environ:  # torch reads it on import: threads that wait soon sleep (NOTES 33)
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # torch asks for huge pages: fewer page faults
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):  # of oneDNN and of torch's part of it
+        os.environ.setdefault(name, "64")  # kernels of 1,024 shapes would fill hundreds of MiB
     if sys.stderr.isatty():
         watch_compiler()
     try:
