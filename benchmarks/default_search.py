@@ -73,11 +73,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
 DATASETS = ("CHEMBL4203_Ki", "rPPB", "ESOL")
 
 REFERENCE = "mean, standard, 30 epochs"
-"""The default, with which changes are compared."""
+"""The default before "kernel, last epoch", with which changes are compared."""
 
 KERNEL = {"kernel": True, "keep": "last"}
 LR2, BATCH64 = {"lr": 0.002}, {"batch_size": 64, "lr": 0.002}
 CHANGES: dict[str, dict[str, Any]] = {
+    "last epoch": {"keep": "last"},
     "kernel, last epoch": KERNEL,
     "kernel, last epoch, counts 0.3": {**KERNEL, "counts": 0.3},
     "kernel, last of 15 epochs": {**KERNEL, "epochs": 15},

@@ -34,7 +34,7 @@ def main() -> None:
         "The solubility of 1,128 molecules in water (ESOL, Delaney 2004): logS, the logarithm of mol/l.\n"
         "The split is by scaffold: no test molecule has the scaffold of a training molecule."
     )
-    say("Train three networks that differ in the seed. The demo trains for a few epochs; the default is up to 200.")
+    say("Train three networks that differ in the seed. The demo trains for a few epochs and reads only the graph.")
     pathnn("train", DATA, "--config", SETTING, "--seeds", 3, "--out", MODEL, "--overwrite")
     say("Predict. The error bar is the standard deviation over the three networks.")
     pathnn("predict", MODEL, NEW, "--out", PREDICTIONS)
