@@ -336,6 +336,7 @@ def _picture(smiles: str) -> str:
 def _facts(folder: Path, task: Task, ensemble: Ensemble, found: Predictions) -> str:
     config, result = ensemble.config, RunFolder(folder).read_result() or {}
     split, several = choose_split(task, config), len(ensemble.members)
+    kernels = [member.model.kernel for member in ensemble.members]
     skipped = f", {len(task.skipped):,} of them cannot be read, the first is {task.skipped[0]}" if task.skipped else ""
     known = {
         "data": config.data,
@@ -346,6 +347,7 @@ def _facts(folder: Path, task: Task, ensemble: Ensemble, found: Predictions) -> 
         "scores of the folds": _fold_scores(result) if config.folds and several > 1 else "",
         "model": f"{config.model}, {result.get('parameters', 0):,} parameters"
         + (f"; {several} networks, {'one per fold' if config.folds else 'one per seed'}" if several > 1 else ""),
+        "share of the kernel": ", ".join(f"{share:.2f}" for kernel in kernels if kernel for share in kernel.share),
         "epochs": ", ".join(str(member.epoch) for member in ensemble.members) + f" of at most {config.epochs}",
         "training time": f"{result.get('seconds', 0.0):.0f} s on {result.get('device', 'an unknown device')}",
         "written": str(result.get("time", "")),
