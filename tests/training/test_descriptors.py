@@ -298,3 +298,13 @@ def test_substructures_are_shown_at_their_atoms(table, tmp_path):
     assert float(shares.sum()) == pytest.approx(own)
     places = {i: len(atoms) for i, (_, atoms) in subject.picture.substructures.items()}
     assert places == {i: round(float(data.graph_attr[0, i].expm1())) for i in places}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [((), "last"), (("--schedule", "plateau"), "best"), (("--patience", 5), "best"), (("--keep", "best"), "best")],
+)
+def test_the_last_epoch_of_a_cosine_is_kept(table, tmp_path, given, expected):
+    options = ["--target", "size", "--epochs", 1, "--hidden", 8, "-k", 2, "--device", "cpu", "--out", tmp_path / "run"]
+    call("train", table, *options, *given)
+    assert load_model(tmp_path / "run" / "model.safetensors").config.keep == expected

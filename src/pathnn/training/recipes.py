@@ -155,4 +155,6 @@ def fill_in(data: str, task: Task, chosen: Mapping[str, Any], options: Mapping[s
         shared = ("hidden_channels", "dropout", "readout") if model == "pathnn+" else ("hidden_channels", "dropout")
         base["preset"] = None
         base["options"] = {k: v for k, v in base["options"].items() if k in shared}
+    if chosen.get("schedule", "cosine") != "cosine" or chosen.get("patience") is not None:
+        base["keep"] = "best"  # the last epoch is good at the end of a cosine
     return RunConfig.from_dict({**base, **chosen, "data": data, "options": {**base["options"], **options}})
