@@ -297,10 +297,12 @@ def test_random_state_is_what_changes_a_fit() -> None:
     assert not np.allclose(one, two)
 
 
-def test_the_best_epoch_is_kept() -> None:
-    model = regressor(epochs=6, lr=0.05).fit(MOLECULES, SIZES)
+@pytest.mark.parametrize("keep", ["best", "last"])
+def test_the_best_or_the_last_epoch_is_kept(keep: str) -> None:
+    model = regressor(epochs=6, lr=0.05, settings={"keep": keep}).fit(MOLECULES, SIZES)
     assert [epoch.epoch for epoch in model.history_] == list(range(1, 7))
     best = min(model.history_, key=lambda epoch: (epoch.val_score, -epoch.epoch))
+    best = best if keep == "best" else model.history_[-1]
     assert (model.model_.epoch, model.model_.val_score) == (best.epoch, best.val_score)
 
 
