@@ -104,8 +104,7 @@ class Baseline(GraphModel):
             raise ValueError(f"edge_attr is missing: this {self.config.name} reads edge features.")
         if self.edge_encoder is None:
             return edge_attr.unsqueeze(1) if edge_attr.dim() == 1 else edge_attr
-        encoded: Tensor = self.edge_encoder(edge_attr)
-        return encoded
+        return self.edge_encoder(edge_attr)
 
 
 class SelfLoops(nn.Module):

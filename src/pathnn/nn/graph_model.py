@@ -250,5 +250,4 @@ def read_out(readout: nn.Module, h: Tensor, batch: Tensor | None, batch_size: in
             sizes = {"dim_size": 1 if batch is None else batch_size}
         elif not any(one.name == "batch_size" or one.kind is one.VAR_KEYWORD for one in takes):
             sizes = {}
-    out: Tensor = readout(h, batch, **sizes)
-    return out
+    return readout(h, batch, **sizes)

@@ -486,8 +486,7 @@ class PathConv(nn.Module):
         if isinstance(lstm, nn.LSTM) and not isinstance(lstm, PathLSTM):
             raise ValueError("lstm is an nn.LSTM, which does not read tries: expected a PathLSTM.")
         h = self.scale(h)
-        out: Tensor = self.phi(self.norm(h + lstm(h, trie, edges)))
-        return out
+        return self.phi(self.norm(h + lstm(h, trie, edges)))
 
     def reset_parameters(self) -> None:
         """Draw all weights of the layer again."""

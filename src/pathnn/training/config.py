@@ -235,8 +235,7 @@ class RunConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON or YAML: tuples become lists."""
-        values: dict[str, Any] = _plain(asdict(self))
-        return values
+        return _plain(asdict(self))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:

@@ -145,7 +145,7 @@ def apply(model: Model, batch: GraphBatch, *, merge: bool = False) -> Tensor:
         more["budget"] = Budget(batch.max_entries, merge=merge)
     if isinstance(model, DeepPathNN):
         more["random_walk_pe"] = batch.random_walk_pe
-    out: Tensor = model(
+    return model(
         x,
         None if isinstance(model, PathNN) and batch.trie is not None else batch.edge_index,
         trie=batch.trie,
@@ -155,7 +155,6 @@ def apply(model: Model, batch: GraphBatch, *, merge: bool = False) -> Tensor:
         batch_size=batch.num_graphs,
         **more,
     )
-    return out
 
 
 def features(model: Model, x: Tensor | None, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
