@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -90,13 +90,9 @@ class DataFingerprint:
             return "its targets are others"
         return None if now.split == self.split else OTHER_SPLIT
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any] | None) -> DataFingerprint | None:
-        """Invert `to_dict`; return None if there are no values."""
+        """Invert `asdict`; return None if there are no values."""
         return cls(**values) if values else None
 
 

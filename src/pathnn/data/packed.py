@@ -12,6 +12,7 @@ from torch import Tensor
 
 from pathnn.data.errors import DataError
 from pathnn.paths.options import Collection
+from pathnn.paths.ragged import ragged_index
 from pathnn.paths.random_walks import random_walk_pe
 from pathnn.paths.trie import PathTrie
 
@@ -35,10 +36,8 @@ def ragged_rows(ptr: Tensor, index: Tensor, device: torch.device | str = "cpu") 
     """
     size = ptr[index + 1] - ptr[index]
     out_ptr = offsets(size)
-    total = int(out_ptr[-1])
-    shift = (ptr[index] - out_ptr[:-1]).to(device)
-    segment = torch.repeat_interleave(size.to(device), output_size=total)
-    return RaggedRows(torch.arange(total, device=device) + shift[segment], segment, out_ptr)
+    segment, rows = ragged_index(size.to(device), ptr[index].to(device), int(out_ptr[-1]))
+    return RaggedRows(rows, segment, out_ptr)
 
 
 def offsets(sizes: Tensor) -> Tensor:

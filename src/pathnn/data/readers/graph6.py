@@ -52,10 +52,7 @@ def _size(line: str) -> tuple[int, int]:
     if codes[0] < 63:
         return codes[0], 1
     digits, used = (codes[2:8], 8) if len(codes) > 1 and codes[1] == 63 else (codes[1:4], 4)
-    size = 0
-    for digit in digits:
-        size = size * 64 + digit
-    return size, used
+    return sum(digit * 64**place for place, digit in enumerate(reversed(digits))), used
 
 
 def _fault(line: str) -> str | None:

@@ -96,8 +96,7 @@ class Levels:
         keep = torch.is_grad_enabled() and any(table is not None and table.requires_grad for table in tables)
         job = _Job(self, shared.cell, pieces, summed, keep and len(pieces) == 1, trie.prefixes)
         rows = trie.num_nodes if summed else trie.num_paths
-        out: Tensor = _Run.apply(job, rows, *tables)  # type: ignore[no-untyped-call]
-        return out.to(h.dtype)
+        return _Run.apply(job, rows, *tables).to(h.dtype)  # type: ignore[no-untyped-call]
 
     def project(self, shared: LevelsShared, h: Tensor) -> Tensor:
         """Return the projected vertices, no narrower than float32."""
