@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from pathnn.data.errors import DataError
-from pathnn.paths.options import Collection
+from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathOptions
 from pathnn.paths.ragged import ragged_index
 from pathnn.paths.random_walks import random_walk_pe
 from pathnn.paths.trie import PathTrie
@@ -282,7 +282,6 @@ class PackedGraphs:
         `store=False`, for more paths than fit into the memory, the paths of a batch are extracted when it is selected.
         """
         from pathnn.data.paths import BatchPaths, build_paths
-        from pathnn.paths.options import DEFAULT_MAX_PATHS, PathOptions
 
         options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths, directed)
         if store:

@@ -300,13 +300,9 @@ class PathNN(PathModel):
         max_paths_per_source: int | None = None,
         seed: int | None = None,
     ) -> None:
-        config = PathNNConfig(
-            in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels, collection=collection,
-            k=k, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels, distances=distances,
-            extend=extend, directed=directed, norm=norm, normalize=normalize, phi=phi, readout=readout, head=head,
-            dropout=dropout, graph_channels=graph_channels, cell=cell if isinstance(cell, str) else "custom",
-            aggregation=aggregation if isinstance(aggregation, str) else "custom",
-        )  # fmt: skip
+        given = {**locals(), "cell": cell if isinstance(cell, str) else "custom"}
+        given["aggregation"] = aggregation if isinstance(aggregation, str) else "custom"
+        config = PathNNConfig.of(given)
         super().__init__(config, max_paths_per_source=max_paths_per_source, seed=seed)
         width, k, dropout = config.hidden_channels, config.k, config.dropout
         reader: dict[str, Any] = {

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from pathnn.checks import check_choice
-from pathnn.paths.options import Collection, PathOptions, option_help
+from pathnn.paths.options import Collection, PathOptions, option
 from pathnn.training.errors import RunError
 
 Device = Literal["auto", "cpu", "cuda"]
@@ -68,11 +68,6 @@ NUMBERS: dict[str, tuple[float, float, str]] = {
     "min_lr": _ANY, "stop_at": _ANY, "plateau_factor": _SHARE, "ema": _SHARE, "calibration": _SHARE,
 }  # fmt: skip
 """The options of a run that are numbers: the least, a limit that is not reached, and what is expected."""
-
-
-def option(default: Any, text: str, *, flags: tuple[str, ...] = (), metavar: str | None = None) -> Any:
-    """Return a field with a default that is an option of the command line (`option_help`)."""
-    return field(default=default, metadata=option_help(text, *flags, metavar=metavar))
 
 
 @dataclass(frozen=True, kw_only=True)
