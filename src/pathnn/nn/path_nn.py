@@ -475,7 +475,10 @@ class PathConv(nn.Module):
         check_choice("norm", norm, (*get_args(NormName), None))
         self.norm = nn.Identity() if norm is None else nn.BatchNorm1d(channels)
         self.normalize = check_flag("normalize", normalize)
-        self.phi = _make_phi(check_choice("phi", phi, get_args(PhiName)), channels, dropout)
+        check_choice("phi", phi, get_args(PhiName))
+        self.phi: nn.Module = nn.Identity() if phi == "identity" else nn.ReLU()
+        if phi == "mlp":
+            self.phi = nn.Sequential(nn.Dropout(dropout), *mlp_layers([channels] * 3, norm=True))
 
     def forward(self, h: Tensor, lstm: nn.Module, trie: LengthTrie, edges: Edges = None) -> Tensor:
         """Return the next representations from the paths of one length; `lstm` is called like a `PathLSTM`."""
@@ -498,11 +501,3 @@ class PathConv(nn.Module):
     def extra_repr(self) -> str:
         """Return the text that `print(model)` shows."""
         return f"normalize={self.normalize}"
-
-
-def _make_phi(phi: PhiName, channels: int, dropout: float) -> nn.Module:
-    if phi == "identity":
-        return nn.Identity()
-    if phi == "relu":
-        return nn.ReLU()
-    return nn.Sequential(nn.Dropout(dropout), *mlp_layers([channels] * 3, norm=True))

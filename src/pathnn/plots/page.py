@@ -40,7 +40,9 @@ def make_page(
     """
     from matplotlib.figure import Figure
 
-    widths = [max(width, _least_width(caption)) for (width, _), caption in zip(sizes, captions, strict=True)]
+    # A panel has room for the longest word of its caption, and for half of the caption.
+    longest = [max(*map(_visible, [*caption.split(), ""]), _visible(caption) / 2) for caption in captions]
+    widths = [max(width, 1.6, CHARACTER * most) for (width, _), most in zip(sizes, longest, strict=True)]
     lines = [_wrap(caption, width) for caption, width in zip(captions, widths, strict=True)]
     height = max(height for _, height in sizes)
     below = LINE_HEIGHT * max(map(len, lines)) + 0.15
@@ -60,11 +62,6 @@ def make_page(
             figure.text(x, y, line, ha="center", va="baseline", fontsize=CAPTION_SIZE, color=INK)
         left += width + GAP
     return figure, axes
-
-
-def _least_width(caption: str) -> float:
-    """Return the width of the longest word, or of half the caption if that is wider."""
-    return max(1.6, CHARACTER * max(*map(_visible, [*caption.split(), ""]), _visible(caption) / 2))
 
 
 def _visible(text: str) -> int:
