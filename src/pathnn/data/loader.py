@@ -112,8 +112,7 @@ class PackedLoader:
     def __iter__(self) -> Iterator[GraphBatch]:
         batches = self.indices(self.epoch)
         self.epoch += 1
-        for index in batches:
-            yield self.batch(index)
+        yield from map(self.batch, batches)
 
     def batch(self, index: Tensor) -> GraphBatch:
         """Return the batch of some graphs, on the loader's device."""

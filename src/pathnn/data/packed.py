@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from pathnn.data.errors import DataError
 from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathOptions
@@ -42,9 +43,7 @@ def ragged_rows(ptr: Tensor, index: Tensor, device: torch.device | str = "cpu") 
 
 def offsets(sizes: Tensor) -> Tensor:
     """Return the offsets of segments of these sizes, `[len(sizes) + 1]`, int64."""
-    ptr = torch.zeros(sizes.numel() + 1, dtype=torch.long, device=sizes.device)
-    torch.cumsum(sizes, dim=0, out=ptr[1:])
-    return ptr
+    return pad(sizes.cumsum(dim=0), (1, 0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -306,8 +305,7 @@ class PackedGraphs:
         """Move the dataset to `device`; the offsets stay on the CPU."""
         names = [name for name in self.tensors() if not name.endswith("ptr")]
         names += [name for name in ("tries", "random_walk_pe") if vars(self)[name] is not None]
-        moved: dict[str, Any] = {name: vars(self)[name].to(device) for name in names}
-        return replace(self, **moved)
+        return replace(self, **{name: vars(self)[name].to(device) for name in names})
 
     def validate(self) -> PackedGraphs:
         """Return the dataset, or raise `ValueError` for the first inconsistency."""

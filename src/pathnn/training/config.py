@@ -222,11 +222,10 @@ class RunConfig:
         if target is not None:
             object.__setattr__(self, "target", (target,) if isinstance(target, str) else tuple(target))
         columns: Any = None if self.descriptors == "none" else self.descriptors
-        object.__setattr__(self, "descriptors", columns)
         if columns is not None and columns not in DESCRIPTORS:
             parts = columns.split(",") if isinstance(columns, str) else columns
-            names = tuple(str(part).strip() for part in parts)
-            object.__setattr__(self, "descriptors", tuple(name for name in names if name) or None)
+            columns = tuple(filter(None, (str(part).strip() for part in parts))) or None
+        object.__setattr__(self, "descriptors", columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON or YAML: tuples become lists."""

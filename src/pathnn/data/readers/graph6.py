@@ -21,8 +21,7 @@ OTHER_FORMATS = {":": "sparse6", ";": "incremental sparse6", "&": "digraph6"}  #
 
 def read_graph6(path: Path, *, skip_invalid: bool = False) -> tuple[PackedGraphs, list[BadRow]]:
     """Read a graph6 file (plain, `.gz`, `.xz`); return the graphs, named by their lines, and the lines left out."""
-    lines = read_text(path).splitlines()
-    return parse_graph6(lines, source=str(path), skip_invalid=skip_invalid)
+    return parse_graph6(read_text(path).splitlines(), source=str(path), skip_invalid=skip_invalid)
 
 
 def parse_graph6(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -369,9 +369,7 @@ def run_in_threads(function: Callable[[Part], Result], parts: Sequence[Part]) ->
         with torch.inference_mode(inference), torch.no_grad():  # both are properties of a thread
             return function(part)
 
-    pool = _pool(os.getpid(), len(parts))
-    jobs: list[Future[Result]] = [pool.submit(task, part) for part in parts]
-    return [job.result() for job in jobs]
+    return list(_pool(os.getpid(), len(parts)).map(task, parts))
 
 
 @contextmanager
