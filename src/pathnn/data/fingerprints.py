@@ -46,8 +46,7 @@ def _rows(values: Tensor | None, number: int) -> np.ndarray[Any, np.dtype[np.uin
 
 def _sums(values: np.ndarray[Any, np.dtype[np.uint64]], ends: Any) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """Sum the values between consecutive `ends`, modulo 2**64."""
-    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
-    return np.diff(total[ends])
+    return np.diff(np.append(np.uint64(0), np.cumsum(values, dtype=np.uint64))[ends])
 
 
 def _mixed(values: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:

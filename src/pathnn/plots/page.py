@@ -73,8 +73,7 @@ def _wrap(caption: str, width: float) -> list[str]:
     """Break a caption into as few lines as possible, of nearly equal lengths."""
     hidden = len(caption) - _visible(caption)
     least = len(wrap(caption, max(int(width / CHARACTER) + hidden, 8), break_long_words=False))
-    rooms = range(8, len(caption) + 1)
-    lines = (wrap(caption, room, break_long_words=False) for room in rooms)
+    lines = (wrap(caption, room, break_long_words=False) for room in range(8, len(caption) + 1))
     return next((found for found in lines if len(found) <= least), [caption])
 
 

@@ -304,11 +304,8 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
     if not resumed:
         on_first(fabric, folder.clear)  # only now, after all checks
     on_first(fabric, lambda: folder.write_config(config))
-    training_graphs = (
-        ""
-        if is_dataset(config.data)
-        else training_fingerprints(task.graphs, learned_from(choose_split(task, config), config))
-    )
+    index = learned_from(choose_split(task, config), config)
+    training_graphs = "" if is_dataset(config.data) else training_fingerprints(task.graphs, index)
     before = [] if saved is None else saved[HISTORY]
     place = device_name(fabric.device), on_first(fabric, commit)
     ready = Run(config, folder, fabric, loaders, state, *place, before, training_graphs, logger)
