@@ -23,10 +23,10 @@ def check_choice(name: str, value: T, choices: tuple[T, ...]) -> T:
     return value
 
 
-def check_count(name: str, value: object) -> int:
-    """Return `value` if it is an integer of at least 1; raise `ValueError` otherwise."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}={value!r}: expected an integer of at least 1.")
+def check_count(name: str, value: object, least: int = 1) -> int:
+    """Return `value` if it is an integer of at least `least`; raise `ValueError` otherwise."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name}={value!r}: expected an integer of at least {least}.")
     return int(value)
 
 

@@ -50,6 +50,12 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+def replace_file(path: Path, content: bytes | str) -> None:
+    """Write a file as a whole or not at all."""
+    with atomic_write(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
 def check_ending(out: Path, *endings: str) -> None:
     """Raise `ValueError` unless `out` can be a file whose name has one of the endings."""
     if out.is_dir() or not out.name.lower().endswith(endings):
@@ -69,8 +75,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
     """Write a CSV as a whole or not at all."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder: expected the name of a .csv file.")
-    with atomic_write(path) as file:
-        file.write(csv_text(chain([header], rows)).encode())
+    replace_file(path, csv_text(chain([header], rows)))
 
 
 def plain_file(path: str, flags: int) -> int:
@@ -145,8 +150,7 @@ def write_tensors(
     }
     text = {"format": kind, "version": str(version), "meta": json.dumps(meta, sort_keys=True)}
     text["sha256"] = _checksum(own, text)
-    with atomic_write(path) as file:
-        file.write(safetensors.torch.save(own, metadata=text))
+    replace_file(path, safetensors.torch.save(own, metadata=text))
 
 
 def read_tensors(path: Path, *, kind: str, version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:

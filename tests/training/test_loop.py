@@ -47,12 +47,12 @@ def with_scores(monkeypatch, scores: list[float]) -> None:
     said = iter(scores)
     now: list[float] = []
 
-    def fake(state, loaders, loader, stepper):
-        if loader is loaders.val:
-            now.append(next(said))
-        return Evaluation(0.0, now[-1] * (1 if loader is loaders.val else 100), 1)
+    def validate(*_, **options):
+        now.append(next(said))
+        return Evaluation(0.0, now[-1], 1)
 
-    monkeypatch.setattr(loop, "_evaluate", fake)
+    monkeypatch.setattr(loop, "validate", validate)
+    monkeypatch.setattr(loop, "evaluate", lambda *_, **options: Evaluation(0.0, now[-1] * 100, 1))
 
 
 def test_ties_go_to_the_later_epoch(monkeypatch):
@@ -70,10 +70,8 @@ def test_the_test_score_does_not_choose_the_epoch(monkeypatch):
     val = iter([0.5, 0.3, 0.4, 0.2])
     test = iter([1.0, 2.0, 3.0])
 
-    def fake(state, loaders, loader, stepper):
-        return Evaluation(0.0, next(val if loader is loaders.val else test), 1)
-
-    monkeypatch.setattr(loop, "_evaluate", fake)
+    monkeypatch.setattr(loop, "validate", lambda *_, **options: Evaluation(0.0, next(val), 1))
+    monkeypatch.setattr(loop, "evaluate", lambda *_, **options: Evaluation(0.0, next(test), 1))
     config = tiny_config(epochs=4)
     model, loaders, state = start(config)
     epochs = list(train(model, loaders, config, state=state))

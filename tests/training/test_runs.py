@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -422,7 +422,7 @@ def test_a_state_without_a_print_of_its_data_goes_on(tmp_path: Path) -> None:
         run(tiny_config(), tmp_path / "run", task=tiny_task(), report=stop_after(2))
     state = load_state(tmp_path / "run" / "last.ckpt")
     task = tiny_task()
-    assert state.pop("data") == DataFingerprint.of(task, task.splits[0]).to_dict()
+    assert state.pop("data") == asdict(DataFingerprint.of(task, task.splits[0]))
     save_state(tmp_path / "run" / "last.ckpt", state, config=tiny_config())
     assert run(tiny_config(), tmp_path / "run", task=tiny_task(), resume=True)["epochs"] == tiny_config().epochs
 

@@ -11,10 +11,11 @@ from typing import Any
 
 from torch import Tensor
 
+from pathnn.checks import check_count
 from pathnn.paths.extract import extract_paths
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import DUMMY, Path
-from pathnn.theory.graphs import Graph, check_height, neighbors
+from pathnn.theory.graphs import Graph, neighbors
 from pathnn.theory.trees import Tree, path_tree
 
 
@@ -66,7 +67,7 @@ def wl_colors(
     adjacent = neighbors(edge_index, num_nodes)
     table = ColorTable() if table is None else table
     history = [(table.color("initial"),) * num_nodes]
-    for _ in range(num_nodes if rounds is None else check_height("rounds", rounds)):
+    for _ in range(num_nodes if rounds is None else check_count("rounds", rounds, 0)):
         before = history[-1]
         around = (tuple(sorted(before[u] for u in near)) for near in adjacent)
         history.append(tuple(table.color(("wl", *pair)) for pair in zip(before, around, strict=True)))

@@ -72,6 +72,7 @@ def _explain_one(
     """Write the page of a graph, print its table unless `quiet`, and return its JSON document."""
     from pathnn.explain.page import explanation_page
     from pathnn.explain.subject import read_subject
+    from pathnn.files import replace_file
 
     subject = read_subject(explainer.trained.members[0], explainer.data, row=row, graph=graph, smiles=explainer.smiles)
     if out is not None:
@@ -80,7 +81,7 @@ def _explain_one(
     with progress(f"explaining {title}"):
         answer, found, reference = explainer.explain(subject, output)
     if out is not None:
-        _write(out, explanation_page(subject, answer, found, reference, explainer.made_by, top=top))
+        replace_file(out, explanation_page(subject, answer, found, reference, explainer.made_by, top=top))
     ranked, words, parts = found.ranked(), subject.picture.words, subject.descriptor_parts(found)
     if not quiet:
         rows = [(words(path), str(path.length), f"{path.score:+.4g}") for path in ranked[:top]]
@@ -105,6 +106,7 @@ def _explain_all(explainer: RunExplainer, output: str | None, out: Path, top: in
     """Write the page and the table of a dataset, print them in short unless `quiet`, and return the JSON document."""
     from pathnn.explain.dataset import write_patterns
     from pathnn.explain.page import dataset_page
+    from pathnn.files import replace_file
 
     with progress(f"explaining {explainer.data}"):
         found, reference = explainer.explain_all(output)
@@ -113,7 +115,7 @@ def _explain_all(explainer: RunExplainer, output: str | None, out: Path, top: in
     out.mkdir(parents=True, exist_ok=True)
     write_patterns(out / "paths.csv", found)
     title = f"Paths that the predictions for {Path(explainer.data).name} depend on"
-    _write(out / "explanation.html", dataset_page(found, title, reference, explainer.made_by, top=top))
+    replace_file(out / "explanation.html", dataset_page(found, title, reference, explainer.made_by, top=top))
     for one in found if not quiet else ():
         rows = [(p.text, f"{p.graphs:,}", f"{p.mean:+.3g}", f"{p.std:.2g}") for p in one.extremes(top)]
         print_table(("path", "graphs", "mean", "spread"), rows, title=f"{one.output.name}: {one.graphs:,} graphs")
@@ -128,10 +130,3 @@ def _explain_all(explainer: RunExplainer, output: str | None, out: Path, top: in
         for one in found
     ]  # fmt: skip
     return {"reference": reference, "outputs": outputs}
-
-
-def _write(out: Path, text: str) -> None:
-    from pathnn.files import atomic_write
-
-    with atomic_write(out) as file:
-        file.write(text.encode())

@@ -24,7 +24,8 @@ from pathnn.cli.console import (
     time_text,
 )
 from pathnn.cli.options import Data, Json, check_usage, options_from
-from pathnn.training.config import RunConfig, option
+from pathnn.paths.options import option
+from pathnn.training.config import RunConfig, yaml_options
 
 if TYPE_CHECKING:
     from pathnn.data import BadRow, Task
@@ -119,8 +120,6 @@ def train_command(
 
 def read_options(given: dict[str, Any], file: Path | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of the command line and of a config file: those of the run, and those of the model."""
-    from pathnn.training.config import yaml_options
-
     names = [entry.name for entry in fields(ModelOptions)]
     chosen = {} if file is None else yaml_options(file.read_text("utf-8"))
     listed = chosen.pop("options", None) or {}

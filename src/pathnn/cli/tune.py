@@ -55,8 +55,7 @@ def tune_command(
         chosen, options = read_options(given, config)
         check_table_options(data, chosen)
         chosen = add_descriptors(data, chosen)
-        first_look = check_usage(RunConfig.from_dict, {**chosen, "data": data})
-        task = load_table(first_look, out)
+        task = load_table(check_usage(RunConfig.from_dict, {**chosen, "data": data}), out)
         base = fill_in(data, task, chosen, options)
         study = search_options(base, out, trials, fixed=given, task=task, jobs=jobs, storage=storage, report=_report)
     best, file = study.best_trial, out / "config.yaml"

@@ -37,10 +37,7 @@ if TYPE_CHECKING:
         from_networkx as from_networkx,
         from_pyg as from_pyg,
     )
-    from pathnn.data.paths import (
-        PathSummary as PathSummary,
-        summarize_paths as summarize_paths,
-    )
+    from pathnn.data.paths import PathSummary as PathSummary, summarize_paths as summarize_paths
     from pathnn.data.splits import (
         fold_splits as fold_splits,
         stratified_folds as stratified_folds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,8 +46,7 @@ def _rows(values: Tensor | None, number: int) -> np.ndarray[Any, np.dtype[np.uin
 
 def _sums(values: np.ndarray[Any, np.dtype[np.uint64]], ends: Any) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """Sum the values between consecutive `ends`, modulo 2**64."""
-    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
-    return np.diff(total[ends])
+    return np.diff(np.append(np.uint64(0), np.cumsum(values, dtype=np.uint64))[ends])
 
 
 def _mixed(values: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
@@ -90,13 +89,9 @@ class DataFingerprint:
             return "its targets are others"
         return None if now.split == self.split else OTHER_SPLIT
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any] | None) -> DataFingerprint | None:
-        """Invert `to_dict`; return None if there are no values."""
+        """Invert `asdict`; return None if there are no values."""
         return cls(**values) if values else None
 
 

@@ -15,14 +15,6 @@ from pathnn.data.paths import graph_ranges
 from pathnn.device import default_max_entries
 
 
-def epoch_order(index: Tensor, *, shuffle: bool, seed: int, epoch: int) -> Tensor:
-    """Return the order of graphs in an epoch; the same for the same seed and epoch."""
-    if not shuffle:
-        return index
-    generator = torch.Generator().manual_seed((seed * 1_000_003 + epoch) % 2**63)
-    return index[torch.randperm(index.numel(), generator=generator)]
-
-
 @dataclass(frozen=True, eq=False)
 class SizeSampler:
     """Make batches of `batch_size` graphs; `drop_single` leaves out a last batch of one (BatchNorm).
@@ -110,15 +102,17 @@ class PackedLoader:
         return len(self.indices(self.epoch))
 
     def indices(self, epoch: int) -> list[Tensor]:
-        """Return the graphs of each batch of an epoch, in order."""
-        order = epoch_order(self.index, shuffle=self.shuffle, seed=self.seed, epoch=epoch)
+        """Return the graphs of each batch of an epoch, in order; the same for the same seed and epoch."""
+        order = self.index
+        if self.shuffle:
+            generator = torch.Generator().manual_seed((self.seed * 1_000_003 + epoch) % 2**63)
+            order = order[torch.randperm(order.numel(), generator=generator)]
         return list(self.sampler.batches(order))
 
     def __iter__(self) -> Iterator[GraphBatch]:
         batches = self.indices(self.epoch)
         self.epoch += 1
-        for index in batches:
-            yield self.batch(index)
+        yield from map(self.batch, batches)
 
     def batch(self, index: Tensor) -> GraphBatch:
         """Return the batch of some graphs, on the loader's device."""

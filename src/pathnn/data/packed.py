@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from pathnn.data.errors import DataError
-from pathnn.paths.options import Collection
+from pathnn.paths.options import DEFAULT_MAX_PATHS, Collection, PathOptions
+from pathnn.paths.ragged import ragged_index
 from pathnn.paths.random_walks import random_walk_pe
 from pathnn.paths.trie import PathTrie
 
@@ -35,17 +37,13 @@ def ragged_rows(ptr: Tensor, index: Tensor, device: torch.device | str = "cpu") 
     """
     size = ptr[index + 1] - ptr[index]
     out_ptr = offsets(size)
-    total = int(out_ptr[-1])
-    shift = (ptr[index] - out_ptr[:-1]).to(device)
-    segment = torch.repeat_interleave(size.to(device), output_size=total)
-    return RaggedRows(torch.arange(total, device=device) + shift[segment], segment, out_ptr)
+    segment, rows = ragged_index(size.to(device), ptr[index].to(device), int(out_ptr[-1]))
+    return RaggedRows(rows, segment, out_ptr)
 
 
 def offsets(sizes: Tensor) -> Tensor:
     """Return the offsets of segments of these sizes, `[len(sizes) + 1]`, int64."""
-    ptr = torch.zeros(sizes.numel() + 1, dtype=torch.long, device=sizes.device)
-    torch.cumsum(sizes, dim=0, out=ptr[1:])
-    return ptr
+    return pad(sizes.cumsum(dim=0), (1, 0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -283,7 +281,6 @@ class PackedGraphs:
         `store=False`, for more paths than fit into the memory, the paths of a batch are extracted when it is selected.
         """
         from pathnn.data.paths import BatchPaths, build_paths
-        from pathnn.paths.options import DEFAULT_MAX_PATHS, PathOptions
 
         options = PathOptions(collection, k, distances, extend, max_paths_per_source, seed, max_paths, directed)
         if store:
@@ -308,8 +305,7 @@ class PackedGraphs:
         """Move the dataset to `device`; the offsets stay on the CPU."""
         names = [name for name in self.tensors() if not name.endswith("ptr")]
         names += [name for name in ("tries", "random_walk_pe") if vars(self)[name] is not None]
-        moved: dict[str, Any] = {name: vars(self)[name].to(device) for name in names}
-        return replace(self, **moved)
+        return replace(self, **{name: vars(self)[name].to(device) for name in names})
 
     def validate(self) -> PackedGraphs:
         """Return the dataset, or raise `ValueError` for the first inconsistency."""

@@ -12,19 +12,20 @@ from http.client import HTTPException
 from pathlib import Path
 
 from pathnn.data.errors import DataError, DatasetNotFoundError
-from pathnn.files import atomic_write, cache_dir, mirror_dir, sha256
+from pathnn.files import atomic_write, cache_dir, mirror_dir, replace_file, sha256
 
 log = logging.getLogger(__name__)
-
-TIMEOUT = 30.0  # seconds without an answer until a download fails
 
 
 class DownloadError(DataError):
     """A download failed, or the file is not the expected one."""
 
 
-def download(url: str, target: Path, *, sha256: str | None = None, timeout: float = TIMEOUT) -> Path:
-    """Download `url` to `target`, check `sha256`, and write it beside the file, so that later damage is noticed."""
+def download(url: str, target: Path, *, sha256: str | None = None, timeout: float = 30.0) -> Path:
+    """Download `url` to `target`, check `sha256`, and write it beside the file, so that later damage is noticed.
+
+    It fails after `timeout` seconds without an answer.
+    """
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"url={url!r}: expected an http or https address.")
     log.info("downloading %s", url)
@@ -43,8 +44,7 @@ def download(url: str, target: Path, *, sha256: str | None = None, timeout: floa
                 raise DownloadError(f"{url} brought a file with SHA-256 {found}; expected {sha256}.")
     except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as error:
         raise DownloadError(f"{url} could not be fetched: {error}.") from error
-    with atomic_write(checksum_path(target)) as file:
-        file.write(found.encode())
+    replace_file(checksum_path(target), found)
     return target
 
 

@@ -196,12 +196,9 @@ def write_split(path: Path, task: Task, split: Split) -> None:
     write_split(Path("split.csv"), task, task.splits[0])
     ```
     """
-    word = [""] * len(task.graphs)
-    for part, index in vars(split).items():
-        for graph in index.tolist():
-            word[graph] = part
-    names = task.graphs.names or [""] * len(word)
-    write_csv(path, COLUMNS, zip(task.rows(), names, word, strict=True))
+    words = {graph: part for part, index in vars(split).items() for graph in index.tolist()}
+    rows, names = task.rows(), task.graphs.names or [""] * len(task.graphs)
+    write_csv(path, COLUMNS, ((row, names[i], words.get(i, "")) for i, row in enumerate(rows)))
 
 
 def read_split(path: Path, task: Task) -> Split:

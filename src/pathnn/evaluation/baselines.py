@@ -24,7 +24,7 @@ BOOSTING: dict[str, Any] = {
     "force_row_wise": True,
 }  # fmt: skip
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "random forest": FOREST,
     "LightGBM": BOOSTING,
     "Morgan": {"radius": RADIUS, "size": BITS, "counts": True},
@@ -134,11 +134,8 @@ def _outputs(task: Task, model: str, train: Array, test: Array, y: Array, seed: 
 
 def _fit(model: str, kind: str, x: Array, y: Array, seed: int) -> Any:
     if model == "LightGBM":
-        from lightgbm import LGBMClassifier, LGBMRegressor
-
-        make = LGBMRegressor if kind == "regression" else LGBMClassifier
-        return make(**BOOSTING, random_state=seed).fit(x, y)
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
-    make = RandomForestRegressor if kind == "regression" else RandomForestClassifier
-    return make(**FOREST, random_state=seed).fit(x, y)
+        from lightgbm import LGBMClassifier as Classifier, LGBMRegressor as Regressor
+    else:
+        from sklearn.ensemble import RandomForestClassifier as Classifier, RandomForestRegressor as Regressor
+    make = Regressor if kind == "regression" else Classifier
+    return make(**SETTINGS[model], random_state=seed).fit(x, y)

@@ -11,7 +11,7 @@ import torch
 from pathnn.checks import check_choice
 from pathnn.evaluation.held_out import read_baselines, read_held_out
 from pathnn.evaluation.predictions import Difference, Predictions, by_target, interval, paired_difference
-from pathnn.inference.predictor import load_runs
+from pathnn.inference.predictor import free_name, load_runs
 from pathnn.training.errors import MismatchError
 
 
@@ -55,10 +55,11 @@ def compare_runs(runs: Sequence[Path], *, metric: str | None = None) -> Comparis
         found = read_held_out(run, signature)
         first = next(iter(models.values()), found)
         _check_same(str(runs[0]), first, str(run), found)
-        models[_free(str(run), models)] = found
+        models[free_name(str(run), models, " (again)")] = found
         for name, simple in read_baselines(run, signature).items():
             if not any(torch.equal(simple.out, one.out) for one in models.values()):
-                models[_free(name if name not in models else f"{name} ({run})", models)] = simple
+                own = name if name not in models else f"{name} ({run})"
+                models[free_name(own, models, " (again)")] = simple
     first = next(iter(models.values()))
     metric = metric or first.metric
     check_choice("metric", metric, tuple(first.metrics))
@@ -74,10 +75,6 @@ def _compare(models: Mapping[str, Predictions], metric: str) -> Comparison:
     info = first.metrics[metric]
     targets = {name: _compare(each, metric) for name, each in by_target(models).items()}
     return Comparison(info.name, info.maximize, len(first.rows), tuple(compared), targets)
-
-
-def _free(name: str, taken: dict[str, Predictions]) -> str:
-    return name if name not in taken else _free(f"{name} (again)", taken)
 
 
 def _check_same(one: str, first: Predictions, other: str, second: Predictions) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -63,7 +63,7 @@ def cross_validate(
     config = replace(config, folds=folds)
     task = load_task(config) if task is None else with_metric(task, config.metric)
     task = replace(task, splits=splits_of(task, config))
-    shared = {"data": DataFingerprint.of(task, choose_split(task, replace(config, fold=folds))).to_dict()}
+    shared = {"data": asdict(DataFingerprint.of(task, choose_split(task, replace(config, fold=folds))))}
     configs = {fold: replace(config, fold=fold) for fold in range(folds)}
 
     def summarize(ensemble: Ensemble, task: Task, results: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -205,8 +205,7 @@ class WeightedBatch:
             head.register_forward_pre_hook(lambda _, given: self._fill(given[0], vertices, descriptors)),
             head.register_forward_hook(lambda _, given, out: out.unflatten(0, (batch["batch_size"], -1)).mean(dim=1)),
         ):
-            out: Tensor = self.model(**given, trie=self.trie, **batch, budget=Budget())
-        return out
+            return self.model(**given, trie=self.trie, **batch, budget=Budget())
 
     def _fill(self, own: Tensor, vertices: Tensor, descriptors: Tensor) -> Tensor:
         """Return the inputs of the head for each graph and each reference graph, `[graphs * references, channels]`."""

@@ -96,8 +96,7 @@ class ExplainedGraph:
         """Return the outputs of a network for the graph, `[outputs]`."""
         with torch.no_grad():
             features = {"edge_attr": self.data.edge_attr, "graph_attr": self.data.get("graph_attr")}
-            out: Tensor = trained.model.eval()(self.data.x, self.data.edge_index, **features)
-        return out[0]
+            return trained.model.eval()(self.data.x, self.data.edge_index, **features)[0]
 
     def descriptor_parts(self, found: Explanation) -> list[tuple[str, float]]:
         """Return the names and scores of descriptors, the largest first; substructures (Morgan counts) are SMILES."""

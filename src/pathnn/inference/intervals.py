@@ -138,8 +138,7 @@ class Calibration:
             else:
                 sets = self.sets(outputs, level)
                 inside, width = _of_target(sets, known) == 1, sets.sum(axis=2)
-            unknown = np.isnan(known)
-            share = np.ma.masked_array(inside, unknown).mean(axis=0)
+            share = np.ma.masked_array(inside, np.isnan(known)).mean(axis=0)
             found.append(Coverage(level, np.ma.filled(share.astype(float), np.nan), width.mean(axis=0)))
         return found
 

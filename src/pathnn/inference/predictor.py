@@ -264,9 +264,9 @@ def interval_columns(calibration: Calibration, outputs: Tensor, level: float) ->
     return columns
 
 
-def free_name(name: str, taken: Container[str]) -> str:
-    """Return `name`, with underscores appended while it is taken."""
-    return name if name not in taken else free_name(f"{name}_", taken)
+def free_name(name: str, taken: Container[str], ending: str = "_") -> str:
+    """Return `name`, with an ending appended while it is taken."""
+    return name if name not in taken else free_name(f"{name}{ending}", taken, ending)
 
 
 @dataclass(frozen=True, eq=False)

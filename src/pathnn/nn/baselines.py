@@ -69,12 +69,7 @@ class Baseline(GraphModel):
         dropout: float = 0.0,
         graph_channels: int = 0,
     ) -> None:
-        config = BaselineConfig(
-            name=name, in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels,
-            num_layers=num_layers, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels,
-            norm=norm, residual=residual, readout=readout, head=head, dropout=dropout, graph_channels=graph_channels,
-        )  # fmt: skip
-        super().__init__(config, reads_edges=name in READS_EDGES)
+        super().__init__(BaselineConfig.of(locals()), reads_edges=name in READS_EDGES)
         self.loops = SelfLoops() if name in ADDS_LOOPS else None
         width, layers = hidden_channels, 0 if name == "mlp" else num_layers
         self.convs = nn.ModuleList(make_conv(name, width, self.edge_width) for _ in range(layers))
@@ -104,8 +99,7 @@ class Baseline(GraphModel):
             raise ValueError(f"edge_attr is missing: this {self.config.name} reads edge features.")
         if self.edge_encoder is None:
             return edge_attr.unsqueeze(1) if edge_attr.dim() == 1 else edge_attr
-        encoded: Tensor = self.edge_encoder(edge_attr)
-        return encoded
+        return self.edge_encoder(edge_attr)
 
 
 class SelfLoops(nn.Module):

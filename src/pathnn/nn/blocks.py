@@ -42,8 +42,7 @@ class AllLengths(nn.Module):
         """Return the sum over all paths from each vertex; edges and distances are projected once."""
         shared = self.lstm.prepare(edges, budget)
         if self.prefixes:
-            sums: Tensor = self.lstm(h, prefixes_of(trie), shared)
-            return sums
+            return self.lstm(h, prefixes_of(trie), shared)
         each = [self.lstm(h, trie.length(length), shared) for length in range(1, self.k + 1)]
         return torch.stack(each).sum(dim=0)
 

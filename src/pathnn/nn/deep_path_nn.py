@@ -112,14 +112,7 @@ class DeepPathNN(PathModel):
         max_paths_per_source: int | None = None,
         seed: int | None = None,
     ) -> None:
-        config = DeepPathNNConfig(
-            in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels, collection=collection,
-            k=k, num_layers=num_layers, read_paths=read_paths, message_passing=message_passing,
-            feed_forward=feed_forward, virtual_node=virtual_node, walk_length=walk_length, activation=activation,
-            prefixes=prefixes, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels,
-            distances=distances, extend=extend, directed=directed, norm=norm, readout=readout, head=head,
-            dropout=dropout, graph_channels=graph_channels,
-        )  # fmt: skip
+        config = DeepPathNNConfig.of(locals())
         if prefixes and max_paths_per_source is not None:
             raise ValueError("prefixes=True: expected max_paths_per_source=None, a sample lacks prefixes of its paths.")
         super().__init__(config, max_paths_per_source=max_paths_per_source, seed=seed)

@@ -70,10 +70,8 @@ class OneHotEncoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Encode labels `[num_nodes]`."""
-        labels = check_categories(x, self.sizes)[:, 0]
-        one_hot = F.one_hot(labels, self.sizes[0])
-        encoded: Tensor = self.mlp(one_hot.to(next(self.parameters()).dtype))
-        return encoded
+        one_hot = F.one_hot(check_categories(x, self.sizes)[:, 0], self.sizes[0])
+        return self.mlp(one_hot.to(next(self.parameters()).dtype))
 
 
 class CategoricalEncoder(nn.Module):
@@ -106,8 +104,7 @@ class CategoricalEncoder(nn.Module):
     def edge_types(self, edge_attr: Tensor) -> Tensor | EdgeTypes:
         """Encode like `forward`, as `EdgeTypes` if there are at most `MOST_TYPES` combinations of categories."""
         if prod(self.sizes) > MOST_TYPES:
-            encoded: Tensor = self(edge_attr)
-            return encoded
+            return self(edge_attr)
         columns = check_categories(edge_attr, self.sizes)
         index = columns.new_zeros(columns.size(0))
         for size, column in zip(self.sizes, columns.unbind(dim=1), strict=True):

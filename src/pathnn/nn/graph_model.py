@@ -64,6 +64,11 @@ class ModelConfig:
         check_dropout(self.dropout)
         object.__setattr__(self, "dropout", float(self.dropout))
 
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the config of a model from the arguments of its `__init__`, which have the names of the options."""
+        return cls(**{field.name: arguments[field.name] for field in fields(cls) if field.name != "kernel"})
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON or YAML (which store tuples as lists)."""
         return asdict(self)
@@ -250,5 +255,4 @@ def read_out(readout: nn.Module, h: Tensor, batch: Tensor | None, batch_size: in
             sizes = {"dim_size": 1 if batch is None else batch_size}
         elif not any(one.name == "batch_size" or one.kind is one.VAR_KEYWORD for one in takes):
             sizes = {}
-    out: Tensor = readout(h, batch, **sizes)
-    return out
+    return readout(h, batch, **sizes)

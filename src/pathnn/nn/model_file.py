@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pathnn.checks import check_choice
-from pathnn.files import FileError, atomic_write, read_tensors, sha256, write_tensors
+from pathnn.files import FileError, read_tensors, replace_file, sha256, write_tensors
 from pathnn.hub import CONFIG, WEIGHTS, find_model
 from pathnn.nn.baselines import Baseline
 from pathnn.nn.deep_path_nn import DeepPathNN
@@ -61,8 +61,7 @@ def save_pretrained(model: PathModel, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / WEIGHTS
     write_tensors(file, weights, kind=MODEL, version=MODEL_VERSION, meta={"model": description})
-    with atomic_write(folder / CONFIG) as out:
-        out.write(json.dumps({**description, "sha256": sha256(file)}, indent=2).encode())
+    replace_file(folder / CONFIG, json.dumps({**description, "sha256": sha256(file)}, indent=2))
 
 
 def load_pretrained(source: str | PathLike[str]) -> Model:

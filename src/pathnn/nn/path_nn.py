@@ -300,13 +300,9 @@ class PathNN(PathModel):
         max_paths_per_source: int | None = None,
         seed: int | None = None,
     ) -> None:
-        config = PathNNConfig(
-            in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels, collection=collection,
-            k=k, encoder=encoder, encoder_norm=encoder_norm, edge_channels=edge_channels, distances=distances,
-            extend=extend, directed=directed, norm=norm, normalize=normalize, phi=phi, readout=readout, head=head,
-            dropout=dropout, graph_channels=graph_channels, cell=cell if isinstance(cell, str) else "custom",
-            aggregation=aggregation if isinstance(aggregation, str) else "custom",
-        )  # fmt: skip
+        given = {**locals(), "cell": cell if isinstance(cell, str) else "custom"}
+        given["aggregation"] = aggregation if isinstance(aggregation, str) else "custom"
+        config = PathNNConfig.of(given)
         super().__init__(config, max_paths_per_source=max_paths_per_source, seed=seed)
         width, k, dropout = config.hidden_channels, config.k, config.dropout
         reader: dict[str, Any] = {
@@ -479,15 +475,17 @@ class PathConv(nn.Module):
         check_choice("norm", norm, (*get_args(NormName), None))
         self.norm = nn.Identity() if norm is None else nn.BatchNorm1d(channels)
         self.normalize = check_flag("normalize", normalize)
-        self.phi = _make_phi(check_choice("phi", phi, get_args(PhiName)), channels, dropout)
+        check_choice("phi", phi, get_args(PhiName))
+        self.phi: nn.Module = nn.Identity() if phi == "identity" else nn.ReLU()
+        if phi == "mlp":
+            self.phi = nn.Sequential(nn.Dropout(dropout), *mlp_layers([channels] * 3, norm=True))
 
     def forward(self, h: Tensor, lstm: nn.Module, trie: LengthTrie, edges: Edges = None) -> Tensor:
         """Return the next representations from the paths of one length; `lstm` is called like a `PathLSTM`."""
         if isinstance(lstm, nn.LSTM) and not isinstance(lstm, PathLSTM):
             raise ValueError("lstm is an nn.LSTM, which does not read tries: expected a PathLSTM.")
         h = self.scale(h)
-        out: Tensor = self.phi(self.norm(h + lstm(h, trie, edges)))
-        return out
+        return self.phi(self.norm(h + lstm(h, trie, edges)))
 
     def reset_parameters(self) -> None:
         """Draw all weights of the layer again."""
@@ -503,11 +501,3 @@ class PathConv(nn.Module):
     def extra_repr(self) -> str:
         """Return the text that `print(model)` shows."""
         return f"normalize={self.normalize}"
-
-
-def _make_phi(phi: PhiName, channels: int, dropout: float) -> nn.Module:
-    if phi == "identity":
-        return nn.Identity()
-    if phi == "relu":
-        return nn.ReLU()
-    return nn.Sequential(nn.Dropout(dropout), *mlp_layers([channels] * 3, norm=True))

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from pathnn.nn.path_lstm import Aggregation
-from pathnn.nn.path_nn import PathNNConfig
+from pathnn.nn.path_nn import PathNN, PathNNConfig
 from pathnn.nn.readout import ReadoutName
 from pathnn.paths.options import Collection
-
-if TYPE_CHECKING:
-    from pathnn.nn.path_nn import PathNN
 
 StateDict = Mapping[str, Tensor]
 
@@ -49,8 +46,6 @@ def load_released(
     (`weights_only=True`). K, the widths and the encoder follow from names and shapes; `collection`, `aggregation`,
     `readout` and `normalize` (whether h is divided by its norm) do not. Dropout is not stored: it is 0 in the result.
     """
-    from pathnn.nn.path_nn import PathNN
-
     theirs = _read(source)
     _check_lstm(theirs)
     options = _options(theirs, collection, aggregation)

@@ -45,8 +45,7 @@ def trie_of_paths(paths: Sequence[Tensor], csr: Csr, options: PathOptions) -> Pa
                 f"a path of length {rows.size(1) - 1} steps from {v} to {u}, which is no edge of the graph."
             )
         order = np.lexsort(np.where(vertices < 0, 2 * ~vertices + 1, 2 * vertices).T[::-1])
-        known = distance.flip(1).numpy().astype(np.uint8)
-        tokens = vertices[order], edges[order], known[order]
+        tokens = vertices[order], edges[order], distance.flip(1).numpy().astype(np.uint8)[order]
         count, vertex, *inner, far = trie_of_tokens(*tokens, not options.definition.simple)
         if count[-1] != len(rows):
             raise ValueError(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from pathnn.checks import check_count
 
 Ints = NDArray[Any]
 
@@ -79,9 +80,7 @@ def check_edge_index(edge_index: Any, num_nodes: Any) -> None:
         raise ValueError(f"edge_index has shape {list(edge_index.shape)}: expected [2, num_edges].")
     if edge_index.dtype not in (torch.int64, torch.int32):
         raise ValueError(f"edge_index has dtype {edge_index.dtype}: expected torch.int64.")
-    if isinstance(num_nodes, bool) or not isinstance(num_nodes, Integral) or num_nodes < 0:
-        raise ValueError(f"num_nodes={num_nodes!r}: expected an integer of at least 0.")
-    if max(int(num_nodes), edge_index.size(1)) >= 2**31:
+    if max(check_count("num_nodes", num_nodes, 0), edge_index.size(1)) >= 2**31:
         raise ValueError(f"{num_nodes:,} vertices, {edge_index.size(1):,} edges: expected fewer than 2^31 of each.")
     if edge_index.numel():
         low, high = (int(x) for x in torch.stack(edge_index.aminmax()).tolist())

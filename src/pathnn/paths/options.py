@@ -73,6 +73,11 @@ def option_help(text: str, *flags: str, metavar: str | None = None) -> dict[str,
     return {"help": text, "flags": flags, "metavar": metavar}
 
 
+def option(default: Any, text: str, *, flags: tuple[str, ...] = (), metavar: str | None = None) -> Any:
+    """Return a field with a default that is an option of the command line."""
+    return field(default=default, metadata=option_help(text, *flags, metavar=metavar))
+
+
 @dataclass(frozen=True)
 class PathOptions:
     """Hold the checked options of an extraction; `extract_paths` explains them.
@@ -99,27 +104,18 @@ class PathOptions:
 
     collection: Collection = field(
         metadata=option_help(
-            "Which paths: one shortest path per pair, all shortest paths, or all simple paths.",
-            "--collection",
-            "-c",
+            "Which paths: one shortest path per pair, all shortest paths, or all simple paths.", "--collection", "-c",
             metavar="sp|sp+|ap",
         )
-    )
+    )  # fmt: skip
     k: int = field(metadata=option_help("The largest path length, in edges.", "--k", "-k"))
-    distances: bool | None = field(
-        default=None,
-        metadata=option_help(
-            "Tokens carry their distance to the source (default: for ap).", "--distances/--no-distances"
-        ),
+    distances: bool | None = option(
+        None, "Tokens carry their distance to the source (default: for ap).", flags=("--distances/--no-distances",)
     )
-    extend: bool = field(
-        default=False, metadata=option_help("Extend paths that cannot grow with dummy tokens.", "--extend")
-    )
+    extend: bool = option(False, "Extend paths that cannot grow with dummy tokens.", flags=("--extend",))
     max_paths_per_source: int | None = None
     seed: int | None = 0
-    max_paths: int | None = field(
-        default=DEFAULT_MAX_PATHS, metadata=option_help("Refuse data with more paths than this.")
-    )
+    max_paths: int | None = option(DEFAULT_MAX_PATHS, "Refuse data with more paths than this.")
     directed: bool = False
     function: PathFunction | None = None
     definition: PathCollection = field(init=False, repr=False, compare=False)

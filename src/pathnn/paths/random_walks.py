@@ -20,10 +20,9 @@ def random_walk_pe(edge_index: Tensor, num_nodes: int, walk_length: int) -> Tens
     length = check_count("walk_length", walk_length)
     source, target = edge_index.as_subclass(Tensor).cpu().long()
     order = source.argsort(stable=True)
-    rowptr = torch.zeros(num_nodes + 1, dtype=torch.long)
-    torch.cumsum(source.bincount(minlength=num_nodes), dim=0, out=rowptr[1:])
+    rowptr = np.append(0, source.bincount(minlength=num_nodes).cumsum(dim=0))
     out = np.empty((num_nodes, length), np.float32)
-    _fill(rowptr.numpy(), target[order].numpy(), out)
+    _fill(rowptr, target[order].numpy(), out)
     return torch.from_numpy(out).to(edge_index.device)
 
 

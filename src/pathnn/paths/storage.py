@@ -1,4 +1,4 @@
-"""Store tries as named tensors: in PyG data, in caches and in shards."""
+"""Store tries as named tensors: in PyG data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pathnn.paths.options import COLLECTIONS, OTHER_COLLECTIONS, PathOptions
-from pathnn.paths.ragged import STORED, RaggedTries
+from pathnn.paths.ragged import RaggedTries
 from pathnn.paths.trie import PathTrie
 from pathnn.paths.trie_checks import check_edges, check_sizes
 
@@ -77,27 +77,16 @@ def _unpack(packed: Mapping[str, Any]) -> tuple[PathTrie, int]:
                 "(graph 0). Apply the same AddPaths to all graphs."
             )
     if not options.distances:
-        del tensors["distance"]
+        tensors["distance"] = None
     table = torch.tensor(rows)
-    tensors |= {"num_nodes": table[:, 5], "num_edges": table[:, 6], "sizes": table[:, 7:]}
-    return from_tensors(tensors, options).trie(), len(rows)
+    tries = RaggedTries(
+        **tensors, num_nodes=table[:, 5], num_edges=table[:, 6], sizes=table[:, 7:], collection=options.collection,
+        k=options.k, extended=options.extend, sampled=options.max_paths_per_source, directed=options.directed,
+    )  # fmt: skip
+    return tries.trie(), len(rows)
 
 
 def _options(row: Sequence[int]) -> PathOptions:
     collection, k, flags, sampled, distances = row[:5]
     kept = None if sampled < 0 else sampled
     return PathOptions(NAMES[collection], k, bool(distances), bool(flags & 1), kept, directed=bool(flags & 2))
-
-
-def to_tensors(tries: RaggedTries) -> dict[str, Tensor]:
-    """Return tries as tensors by name; `from_tensors` reads them back."""
-    return {name: getattr(tries, name) for name in STORED if getattr(tries, name) is not None}
-
-
-def from_tensors(tensors: Mapping[str, Tensor], options: PathOptions) -> RaggedTries:
-    """Return the tries that `to_tensors` wrote."""
-    flat: dict[str, Any] = {"distance": None, **tensors}
-    return RaggedTries(
-        **flat, collection=options.collection, k=options.k, extended=options.extend,
-        sampled=options.max_paths_per_source, directed=options.directed,
-    )  # fmt: skip

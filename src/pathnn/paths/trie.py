@@ -199,17 +199,10 @@ class PathTrie:
         shift = self.sizes[length - 1][0]
         levels: list[TrieLevel] = []
         for a, b in pairwise(accumulate(self.sizes[length - 1], initial=0)):
-            root = not levels
-            child = slice(start_child + a - shift, start_child + b - shift)
-            entry = slice(start + a, start + b)
-            levels.append(
-                TrieLevel(
-                    vertex=self.vertex[entry],
-                    distance=None if self.distance is None else self.distance[entry],
-                    parent=None if root else self.parent[child],
-                    edge=None if root else self.edge[child],
-                )
-            )
+            entry, child = slice(start + a, start + b), slice(start_child + a - shift, start_child + b - shift)
+            distance = None if self.distance is None else self.distance[entry]
+            parent, edge = (self.parent[child], self.edge[child]) if levels else (None, None)
+            levels.append(TrieLevel(self.vertex[entry], distance, parent, edge))
         plan = None if self.plans is None else self.plans[length - 1]
         return LengthTrie(tuple(levels), self.num_nodes, plan, longest=length == self.k)
 

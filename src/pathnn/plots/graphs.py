@@ -104,7 +104,10 @@ def sketch(
     if points.shape != (num_nodes, 2):
         raise ValueError(f"positions has shape {list(points.shape)}: expected [{num_nodes}, 2].")
     edges = [(u, v) for u in range(num_nodes) for v in adjacent[u] if u < v]
-    points = points * _scale(points, edges)
+    lengths = [float(np.linalg.norm(points[u] - points[v])) for u, v in edges]
+    unit = EDGE_LENGTH / max(sum(lengths) / len(lengths), 1e-9) if lengths else EDGE_LENGTH  # inches, the mean edge
+    extent = float(np.ptp(points, axis=0).max())
+    points = points * (min(unit, LARGEST / extent) if extent > 0 else unit)
     apart = np.linalg.norm(points[:, None] - points[None], axis=-1) + 9.0 * np.eye(num_nodes)
     radius = float(min(RADIUS, 0.4 * apart.min()))
     pad = radius + 0.06
@@ -112,11 +115,3 @@ def sketch(
     points = np.stack([points[:, 0] - low[0], points[:, 1] - high[1]], axis=1)
     width, height = (high - low).tolist()
     return Sketch(points, edges, vertex_labels(num_nodes, labels), radius, (width, height))
-
-
-def _scale(points: Points, edges: list[tuple[int, int]]) -> float:
-    """Return the inches per unit, for edges of `EDGE_LENGTH` on average and sides of at most `LARGEST`."""
-    lengths = [float(np.linalg.norm(points[u] - points[v])) for u, v in edges]
-    unit = EDGE_LENGTH / max(sum(lengths) / len(lengths), 1e-9) if lengths else EDGE_LENGTH
-    extent = float(np.ptp(points, axis=0).max())
-    return min(unit, LARGEST / extent) if extent > 0 else unit

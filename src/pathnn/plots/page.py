@@ -40,7 +40,9 @@ def make_page(
     """
     from matplotlib.figure import Figure
 
-    widths = [max(width, _least_width(caption)) for (width, _), caption in zip(sizes, captions, strict=True)]
+    # A panel has room for the longest word of its caption, and for half of the caption.
+    longest = [max(*map(_visible, [*caption.split(), ""]), _visible(caption) / 2) for caption in captions]
+    widths = [max(width, 1.6, CHARACTER * most) for (width, _), most in zip(sizes, longest, strict=True)]
     lines = [_wrap(caption, width) for caption, width in zip(captions, widths, strict=True)]
     height = max(height for _, height in sizes)
     below = LINE_HEIGHT * max(map(len, lines)) + 0.15
@@ -62,11 +64,6 @@ def make_page(
     return figure, axes
 
 
-def _least_width(caption: str) -> float:
-    """Return the width of the longest word, or of half the caption if that is wider."""
-    return max(1.6, CHARACTER * max(*map(_visible, [*caption.split(), ""]), _visible(caption) / 2))
-
-
 def _visible(text: str) -> int:
     """Count the characters without the marks of mathematical text."""
     return sum(character not in "$_^{}" for character in text)
@@ -76,8 +73,7 @@ def _wrap(caption: str, width: float) -> list[str]:
     """Break a caption into as few lines as possible, of nearly equal lengths."""
     hidden = len(caption) - _visible(caption)
     least = len(wrap(caption, max(int(width / CHARACTER) + hidden, 8), break_long_words=False))
-    rooms = range(8, len(caption) + 1)
-    lines = (wrap(caption, room, break_long_words=False) for room in rooms)
+    lines = (wrap(caption, room, break_long_words=False) for room in range(8, len(caption) + 1))
     return next((found for found in lines if len(found) <= least), [caption])
 
 

@@ -108,10 +108,9 @@ def draw_trees(
 
 def _small_tree(edge_index: Tensor, num_nodes: int, source: int, kind: TreeKind | Collection, k: int) -> Tree:
     """Return a tree; raise `ValueError` if it has too many nodes to draw, before its paths are listed."""
-    size, least = 0, ""
     if kind == "wl":
         tree = wl_tree(edge_index, num_nodes, source, k)
-        size = tree.size
+        size, least = tree.size, ""
     else:
         options, sources = PathOptions(kind, k), torch.tensor([source])
         counts, complete = count_per_source(to_csr(edge_index, num_nodes), options, MAX_TREE_NODES, sources)

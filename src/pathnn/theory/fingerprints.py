@@ -126,8 +126,7 @@ LANES, NEIGHBOR, LEFT, RIGHT = np.array([[1], [2]], np.uint64), *np.arange(3, 6,
 
 def _mix(values: Lanes) -> Lanes:
     """Map integers to pseudorandom integers, as the kernels do."""
-    mixed: Lanes = finalize.py_func(values + GOLDEN)
-    return mixed
+    return finalize.py_func(values + GOLDEN)
 
 
 def _sums(values: Lanes) -> Lanes:

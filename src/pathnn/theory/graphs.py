@@ -39,15 +39,7 @@ def neighbors(edge_index: Tensor, num_nodes: int) -> list[tuple[int, ...]]:
 
 def check_source(source: int, num_nodes: int) -> int:
     """Return `source` if it is a vertex; raise `ValueError` otherwise."""
-    if num_nodes == 0:
-        raise ValueError(f"source={source!r} is not a vertex: the graph has no vertices.")
     if isinstance(source, bool) or not isinstance(source, int) or not 0 <= source < num_nodes:
-        raise ValueError(f"source={source!r} is not a vertex: expected an integer from 0 to {num_nodes - 1}.")
+        known = f"expected an integer from 0 to {num_nodes - 1}" if num_nodes else "the graph has no vertices"
+        raise ValueError(f"source={source!r} is not a vertex: {known}.")
     return source
-
-
-def check_height(name: str, value: int) -> int:
-    """Return `value` if it is an integer of at least 0; raise `ValueError` otherwise."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{name}={value!r}: expected an integer of at least 0.")
-    return value

@@ -181,7 +181,9 @@ def isomorphism_test(
     options: dict[str, Any] = {"collection": collection, "k": k, "extend": extend, "distances": distances}
     annotations = hashed_annotations(chosen, residual=residual, max_steps=max_steps, **options)
     exact_seconds = time.perf_counter() - begin
-    same = {name: _equal(rows, local) for name, rows in _fingerprints(chosen, annotations, residual).items()}
+    rows = _fingerprints(chosen, annotations, residual)
+    ids = {name: torch.from_numpy(classes(own)) for name, own in rows.items()}
+    same = {name: own[local[:, 0]] == own[local[:, 1]] for name, own in ids.items()}
     start = time.perf_counter()
     close: list[Tensor] = []
     if seeds and len(pairs):
@@ -212,11 +214,6 @@ def _fingerprints(graphs: Sequence[Graph], annotations: Sequence[PathAnnotations
     if max((n for _, n in graphs), default=0) <= MOST_VERTICES:
         found["wl3"] = folklore_fingerprints(graphs)
     return found
-
-
-def _equal(rows: Lanes, pairs: Tensor) -> Tensor:
-    ids = torch.from_numpy(classes(rows))
-    return ids[pairs[:, 0]] == ids[pairs[:, 1]]
 
 
 def _rate(hits: Tensor) -> float:

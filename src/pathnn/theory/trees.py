@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
+from pathnn.checks import check_count
 from pathnn.paths.options import Collection
 from pathnn.paths.trie import Path
-from pathnn.theory.graphs import check_height, check_source, neighbors, paths_from
+from pathnn.theory.graphs import check_source, neighbors, paths_from
 
 Form = tuple["Form", ...]
 """The canonical form of an unlabelled rooted tree: the sorted forms of the children of its root."""
@@ -87,6 +88,6 @@ def wl_tree(edge_index: Tensor, num_nodes: int, source: int, height: int) -> Tre
     check_source(source, num_nodes)
     adjacent = neighbors(edge_index, num_nodes)
     trees = [Tree(v) for v in range(num_nodes)]
-    for _ in range(check_height("height", height)):
+    for _ in range(check_count("height", height, 0)):
         trees = [Tree(v, tuple(trees[u] for u in adjacent[v])) for v in range(num_nodes)]
     return trees[source]

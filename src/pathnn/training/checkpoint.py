@@ -64,22 +64,17 @@ class TaskSignature:
         task: Task, scale: TargetScale, data: DataFingerprint | None = None, training_graphs: str = ""
     ) -> TaskSignature:
         """Return the signature of a task whose targets were standardized with `scale`."""
+        same = ("name", "target", "out_channels", "metric_name", "maximize", "scale", "descriptors")
         return TaskSignature(
-            name=task.name,
-            target=task.target,
-            out_channels=task.out_channels,
+            **{name: vars(task)[name] for name in same},
             node_features=feature_width(task.node_features),
             edge_features=feature_width(task.edge_features),
-            metric_name=task.metric_name,
-            maximize=task.maximize,
-            scale=task.scale,
             classes=list(task.classes),
             target_mean=scale.mean,
             target_std=scale.std,
             data=data,
             training_graphs=training_graphs,
             vocabulary=dict(task.vocabulary),
-            descriptors=task.descriptors,
         )
 
     @property

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from pathnn.checks import check_choice
-from pathnn.paths.options import Collection, PathOptions, option_help
+from pathnn.paths.options import Collection, PathOptions, option
 from pathnn.training.errors import RunError
 
 Device = Literal["auto", "cpu", "cuda"]
@@ -68,11 +68,6 @@ NUMBERS: dict[str, tuple[float, float, str]] = {
     "min_lr": _ANY, "stop_at": _ANY, "plateau_factor": _SHARE, "ema": _SHARE, "calibration": _SHARE,
 }  # fmt: skip
 """The options of a run that are numbers: the least, a limit that is not reached, and what is expected."""
-
-
-def option(default: Any, text: str, *, flags: tuple[str, ...] = (), metavar: str | None = None) -> Any:
-    """Return a field with a default that is an option of the command line (`option_help`)."""
-    return field(default=default, metadata=option_help(text, *flags, metavar=metavar))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,16 +222,14 @@ class RunConfig:
         if target is not None:
             object.__setattr__(self, "target", (target,) if isinstance(target, str) else tuple(target))
         columns: Any = None if self.descriptors == "none" else self.descriptors
-        object.__setattr__(self, "descriptors", columns)
         if columns is not None and columns not in DESCRIPTORS:
             parts = columns.split(",") if isinstance(columns, str) else columns
-            names = tuple(str(part).strip() for part in parts)
-            object.__setattr__(self, "descriptors", tuple(name for name in names if name) or None)
+            columns = tuple(filter(None, (str(part).strip() for part in parts))) or None
+        object.__setattr__(self, "descriptors", columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON or YAML: tuples become lists."""
-        values: dict[str, Any] = _plain(asdict(self))
-        return values
+        return _plain(asdict(self))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:

@@ -350,6 +350,5 @@ def statistics(part: str, scores: Sequence[float | None]) -> dict[str, Any]:
     """Return mean and sample standard deviation of scores; None if one is missing or not finite."""
     each = [None if score is None or not math.isfinite(score) else score for score in scores]
     known = [score for score in each if score is not None]
-    whole = len(known) == len(each)
-    found = (mean(known), stdev(known)) if whole else (None, None)
+    found = (mean(known), stdev(known)) if len(known) == len(each) else (None, None)
     return {f"{part}_each": each, f"{part}_mean": found[0], f"{part}_std": found[1]}

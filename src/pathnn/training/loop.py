@@ -105,13 +105,8 @@ class TrainState:
         step, fabric_optimizer = fabric.setup(Step(model), optimizer)
         scheduler = None
         if config.plateau_factor is not None and config.schedule == "plateau":
-            upwards = maximize and config.plateau_direction == "metric"
-            scheduler = ReduceLROnPlateau(
-                optimizer,
-                mode="max" if upwards else "min",
-                factor=config.plateau_factor,
-                patience=config.plateau_patience,
-            )
+            mode: Any = "max" if maximize and config.plateau_direction == "metric" else "min"
+            scheduler = ReduceLROnPlateau(optimizer, mode, config.plateau_factor, config.plateau_patience)
         average = None
         if config.ema is not None:
             mean = partial(_move_average, config.ema)
@@ -132,34 +127,25 @@ class TrainState:
         """Return a copy of the parameters and buffers of the model that is evaluated."""
         return {name: tensor.detach().clone() for name, tensor in self.evaluated.state_dict().items()}
 
+    def _parts(self) -> dict[str, Any]:
+        """Return the parts that have a state of their own."""
+        parts: dict[str, Any] = {"model": self.model, "optimizer": self.plain_optimizer, "scheduler": self.scheduler}
+        parts |= {"precision": self.fabric.strategy.precision, "average": self.average}
+        return {name: part for name, part in parts.items() if part is not None}
+
     def state_dict(self) -> dict[str, Any]:
         """Return everything that changes during a run, as tensors and plain values."""
-        best = self.best
-        return {
-            "epoch": self.epoch,
-            "seconds": self.seconds,
-            "model": self.model.state_dict(),
-            "optimizer": self.plain_optimizer.state_dict(),
-            "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
-            "precision": self.fabric.strategy.precision.state_dict(),
-            "best": None if best is None else dict(vars(best)),
-            **({} if self.average is None else {"average": self.average.state_dict()}),
-        }
+        best = None if self.best is None else dict(vars(self.best))
+        states = {name: part.state_dict() for name, part in self._parts().items()}
+        return {"epoch": self.epoch, "seconds": self.seconds, "best": best, **states}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the state of a call of `state_dict`."""
-        self.model.load_state_dict(state["model"])
-        self.plain_optimizer.load_state_dict(state["optimizer"])
-        if self.scheduler is not None:
-            self.scheduler.load_state_dict(state["scheduler"])
-        if self.average is not None:
-            self.average.load_state_dict(state["average"])
-        self.fabric.strategy.precision.load_state_dict(state["precision"])
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
         self.epoch, self.seconds = state["epoch"], state["seconds"]
-        best = state["best"]
-        if best is not None:
-            device = self.fabric.device
-            weights = {name: tensor.to(device) for name, tensor in best["weights"].items()}
+        if (best := state["best"]) is not None:
+            weights = {name: tensor.to(self.fabric.device) for name, tensor in best["weights"].items()}
             self.best = Best(**{**best, "weights": weights})
 
     def stop_reason(self, config: RunConfig, *, maximize: bool) -> str | None:

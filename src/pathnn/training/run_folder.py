@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pathnn.files import atomic_write, file_metadata, locked_file, plain_file
+from pathnn.files import file_metadata, locked_file, plain_file, replace_file
 from pathnn.training.config import RunConfig
 from pathnn.training.errors import CheckpointError, RunError, RunFolderError
 
@@ -183,10 +183,9 @@ class RunFolder(Folder):
 
         make: Any = CSVLogger if name == "csv" else TensorBoardLogger
         try:
-            logger: Logger = make(self.path, name="", version=self.logs.name)
+            return make(self.path, name="", version=self.logs.name)
         except ModuleNotFoundError as error:
             raise RunError(f"logger={name!r} needs TensorBoard: pip install tensorboard.") from error
-        return logger
 
     def log_epochs(self, logger: Logger | None, epochs: Iterable[Mapping[str, Any]]) -> None:
         """Log the numbers in lines of `metrics.jsonl`."""
@@ -298,8 +297,8 @@ def final_name(name: str) -> str:
 
 def write_file(path: Path, content: bytes | str) -> None:
     """Replace a file as a whole."""
-    with writing(path), atomic_write(path) as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+    with writing(path):
+        replace_file(path, content)
 
 
 def write_figure(path: Path, draw: Callable[[], Figure]) -> None:

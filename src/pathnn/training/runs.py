@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -119,8 +119,7 @@ def run(
         if result is not None:
             return result
         train_run(ready, report=report, checkpoint_every=checkpoint_every, stop=stop)
-        metric_name = ready.loaders.task.metric_name
-        on_first(ready.fabric, lambda: ready.folder.write_curves(metric_name))
+        on_first(ready.fabric, lambda: ready.folder.write_curves(ready.loaders.task.metric_name))
         scores = best_scores(ready)
         return on_first(ready.fabric, lambda: finish_run(ready, scores))
 
@@ -154,7 +153,7 @@ def train_run(
         nonlocal saved_at, saved_epoch
         if state.epoch > saved_epoch:
             folder.sync_epochs()
-            about = {DATA: run.loaders.data.to_dict(), HISTORY: run.history, SAMPLED: run.loaders.sampled}
+            about = {DATA: asdict(run.loaders.data), HISTORY: run.history, SAMPLED: run.loaders.sampled}
             save_state(folder.state, {**state.state_dict(), **about}, config=run.config)
             if state.best is not None and state.best.epoch > saved_epoch:
                 save_best(run)
@@ -305,11 +304,8 @@ def prepare(config: RunConfig, task: Task, folder: RunFolder, fabric: Fabric, *,
     if not resumed:
         on_first(fabric, folder.clear)  # only now, after all checks
     on_first(fabric, lambda: folder.write_config(config))
-    training_graphs = (
-        ""
-        if is_dataset(config.data)
-        else training_fingerprints(task.graphs, learned_from(choose_split(task, config), config))
-    )
+    index = learned_from(choose_split(task, config), config)
+    training_graphs = "" if is_dataset(config.data) else training_fingerprints(task.graphs, index)
     before = [] if saved is None else saved[HISTORY]
     place = device_name(fabric.device), on_first(fabric, commit)
     ready = Run(config, folder, fabric, loaders, state, *place, before, training_graphs, logger)

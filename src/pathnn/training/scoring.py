@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -33,24 +33,24 @@ class Evaluation:
     """A loss and a score. `score` is the metric in the unit of the paper (percent for accuracy).
 
     It is NaN if it is not defined: the area under the ROC curve of graphs of a single class. `scores` has all metrics
-    of the kind of target by name, and `targets` that of each of several targets; they are computed when first read.
+    of the kind of target by name, and `targets` that of each of several targets; they are computed when first read from
+    `inputs`: the outputs in the unit of the targets, the targets, and the task.
     """
 
     loss: float
     score: float
     graphs: int
-    find_scores: Callable[[], dict[str, float]] = field(default=dict, repr=False, compare=False)
-    find_targets: Callable[[], dict[str, float]] = field(default=dict, repr=False, compare=False)
+    inputs: tuple[Tensor, Tensor, Task] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def scores(self) -> dict[str, float]:
         """Return the score of every metric by name, in its unit; NaN for one that is not defined."""
-        return self.find_scores()
+        return all_scores(*self.inputs) if self.inputs else {}
 
     @cached_property
     def targets(self) -> dict[str, float]:
         """Return the score of each of several targets by name; none for one target."""
-        return self.find_targets()
+        return target_scores(*self.inputs) if self.inputs else {}
 
 
 def evaluate(
@@ -90,8 +90,7 @@ def measure(out: Tensor, y: Tensor, task: Task, scale: TargetScale) -> Evaluatio
     metric.set_dtype(decoded.dtype)
     metric.update(*task.metric_inputs(decoded, y))
     score = float(metric.compute()) * task.scale
-    find = (partial(function, decoded, y, task) for function in (all_scores, target_scores))
-    return Evaluation(loss, score, out.size(0), *find)
+    return Evaluation(loss, score, out.size(0), (decoded, y, task))
 
 
 def all_scores(out: Tensor, y: Tensor, task: Task) -> dict[str, float]:
@@ -145,7 +144,7 @@ def apply(model: Model, batch: GraphBatch, *, merge: bool = False) -> Tensor:
         more["budget"] = Budget(batch.max_entries, merge=merge)
     if isinstance(model, DeepPathNN):
         more["random_walk_pe"] = batch.random_walk_pe
-    out: Tensor = model(
+    return model(
         x,
         None if isinstance(model, PathNN) and batch.trie is not None else batch.edge_index,
         trie=batch.trie,
@@ -155,7 +154,6 @@ def apply(model: Model, batch: GraphBatch, *, merge: bool = False) -> Tensor:
         batch_size=batch.num_graphs,
         **more,
     )
-    return out
 
 
 def features(model: Model, x: Tensor | None, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:

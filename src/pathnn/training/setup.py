@@ -71,7 +71,7 @@ def build_model(config: RunConfig, task: Task) -> Model:
         train = choose_split(task, config).train.to(values.device)
         model.graph_scale.fit(values[train].cpu(), counts=counts)
         if config.kernel:
-            _fit_kernel(model, config, task, counts)
+            _fit_kernel(model, config, task, values, counts)
     elif config.kernel:
         raise RunError("kernel compares descriptors, and this run has none: leave it out (--no-kernel).")
     return model
@@ -86,20 +86,18 @@ MOST_COMPARED = 20_000
 """A kernel over more training graphs would take hours and gigabytes."""
 
 
-def _fit_kernel(model: Model, config: RunConfig, task: Task, counts: int) -> None:
-    """Fit the kernel of a model to the training and validation graphs, in this order."""
-    graphs, split = task.graphs, choose_split(task, config)
+def _fit_kernel(model: Model, config: RunConfig, task: Task, values: Tensor, counts: int) -> None:
+    """Fit the kernel of a model to the training and validation graphs, in this order; `values` has their features."""
+    split, y = choose_split(task, config), training_targets(task)
     index = learned_from(split, config)
-    assert graphs.graph_attr is not None
-    assert graphs.y is not None
     if task.target != "regression" or len(index) > MOST_COMPARED:
         raise RunError(
             f"kernel is for regression with at most {MOST_COMPARED:,} training graphs, but {task.name} has "
             f"{len(index):,} and the target is of the kind {task.target!r}: leave it out (--no-kernel)."
         )
-    y = graphs.y[index.to(graphs.y.device)].cpu().double()
+    y = y[index.to(y.device)].cpu().double()
     scale = TargetScale.of(y[: len(split.train)]) if config.standardize else TargetScale()
-    model.fit_kernel(graphs.graph_attr[index.to(graphs.graph_attr.device)].cpu(), scale.encode(y), counts=counts)
+    model.fit_kernel(values[index.to(values.device)].cpu(), scale.encode(y), counts=counts)
 
 
 def _fitting(task: Task) -> dict[str, Any]:
@@ -282,16 +280,15 @@ def calibration_part(task: Task, config: RunConfig) -> Tensor:
 def splits_of(task: Task, config: RunConfig) -> tuple[Split, ...]:
     """Return the splits that a run chooses from: those of the task, or the random one of `split_seed`."""
     if config.folds is not None:
-        return _fold_splits(task, config)
+        return _fold_splits(task, config, config.folds)
     if config.split_seed is None or config.split_by is not None or config.splits is not None:
         return task.splits
     return (random_task_split(task, seed=config.split_seed),)
 
 
-def _fold_splits(task: Task, config: RunConfig) -> tuple[Split, ...]:
+def _fold_splits(task: Task, config: RunConfig, folds: int) -> tuple[Split, ...]:
     """Return the split of each fold, and last that of all folds together, which tests on the fixed test part."""
-    assert config.folds is not None
-    if len(task.splits) == config.folds + 1:
+    if len(task.splits) == folds + 1:
         return task.splits  # made already
     fixed = config.splits is not None or config.split_by not in (None, RANDOM, SCAFFOLD, BUTINA)
     if fixed and not task.splits:
@@ -301,7 +298,7 @@ def _fold_splits(task: Task, config: RunConfig) -> tuple[Split, ...]:
     graphs = torch.arange(len(task.graphs))
     rest = graphs[~torch.isin(graphs, test)]
     part = replace(task, graphs=task.graphs.subset(rest), splits=()) if fixed else task
-    splits = fold_splits(part, folds=config.folds, groups=groups[rest], seed=config.split_seed or 0)
+    splits = fold_splits(part, folds=folds, groups=groups[rest], seed=config.split_seed or 0)
     each = (Split(rest[split.train], rest[split.val], rest[split.test]) for split in splits)
     return (*each, Split(rest, rest[:0], test))
 

@@ -8,8 +8,8 @@ from functools import partial
 from itertools import pairwise, product
 from typing import Literal
 
+from pathnn.checks import check_count
 from pathnn.paths.options import COLLECTIONS, Collection
-from pathnn.theory.graphs import check_height
 from pathnn_reproduction.theory import compare, partitions
 from pathnn_reproduction.theory.compare import SCOPES, Example
 from pathnn_reproduction.theory.partitions import Partitions, PathLevels, path_levels
@@ -66,7 +66,7 @@ class TheorySettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if check_height("max_height", self.max_height) < 1:
+        if check_count("max_height", self.max_height, 0) < 1:
             raise ValueError("max_height=0: expected at least 1, the height of the smallest tree with an edge.")
 
     def compared(self, collection: Collection) -> Universe:

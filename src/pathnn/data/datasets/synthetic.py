@@ -167,8 +167,7 @@ def construct() -> PackedGraphs:
     for skip in SKIPS:
         graph = skip_link_graph(NUM_NODES, skip)
         for _ in range(COPIES):
-            relabelled = torch.randperm(NUM_NODES, generator=generator)[graph]
-            edges.append(torch.unique(relabelled, dim=1))
+            edges.append(torch.unique(torch.randperm(NUM_NODES, generator=generator)[graph], dim=1))
     graphs = PackedGraphs.from_edges(edges, [NUM_NODES] * len(edges))
     return with_ones(graphs, torch.arange(len(SKIPS)).repeat_interleave(COPIES))
 

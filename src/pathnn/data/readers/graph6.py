@@ -21,8 +21,7 @@ OTHER_FORMATS = {":": "sparse6", ";": "incremental sparse6", "&": "digraph6"}  #
 
 def read_graph6(path: Path, *, skip_invalid: bool = False) -> tuple[PackedGraphs, list[BadRow]]:
     """Read a graph6 file (plain, `.gz`, `.xz`); return the graphs, named by their lines, and the lines left out."""
-    lines = read_text(path).splitlines()
-    return parse_graph6(lines, source=str(path), skip_invalid=skip_invalid)
+    return parse_graph6(read_text(path).splitlines(), source=str(path), skip_invalid=skip_invalid)
 
 
 def parse_graph6(
@@ -52,10 +51,7 @@ def _size(line: str) -> tuple[int, int]:
     if codes[0] < 63:
         return codes[0], 1
     digits, used = (codes[2:8], 8) if len(codes) > 1 and codes[1] == 63 else (codes[1:4], 4)
-    size = 0
-    for digit in digits:
-        size = size * 64 + digit
-    return size, used
+    return sum(digit * 64**place for place, digit in enumerate(reversed(digits))), used
 
 
 def _fault(line: str) -> str | None:

@@ -270,10 +270,9 @@ class Table:
 
     def smiles_column(self) -> str:
         """Find the column that holds SMILES: by its name, else the only one whose first values are molecules."""
-        for known in SMILES_NAMES:
-            for column in self.columns:
-                if column.strip().lower() == known:
-                    return column
+        named = [column for known in SMILES_NAMES for column in self.columns if column.strip().lower() == known]
+        if named:
+            return named[0]
         found = [name for i, name in enumerate(self.columns) if name and self._holds_smiles(i)]
         if len(found) == 1 and self.columns.count(found[0]) == 1:
             return found[0]

@@ -46,7 +46,9 @@ def read_tu(path: Path, known: Vocabulary | None = None, *, attributes: bool = T
     """
     name, texts = _open(path)
     tables = {part: _table(f"{name}_{part}.txt", part, text) for part, text in texts.items()}
-    graph = _indicator(tables["graph_indicator"])
+    graph = tables["graph_indicator"].reshape(-1).astype(np.int64) - 1
+    if graph.size == 0 or graph[0] != 0 or not np.isin(np.diff(graph), (0, 1)).all():
+        raise DataError("_graph_indicator.txt: expected graph numbers 1, 1, ..., 2, ... that never decrease or skip.")
     num_nodes, num_graphs = graph.size, int(graph[-1]) + 1
     edges, rows = _edges(tables["A"], graph)
     for things, expected in (("node", num_nodes), ("edge", len(tables["A"])), ("graph", num_graphs)):
@@ -123,13 +125,6 @@ def _table(file: str, part: str, text: str) -> Array:
     if broken.any():
         raise DataError(f"{file}: row {int(broken.argmax()) + 1}: expected whole numbers.")
     return table
-
-
-def _indicator(table: Array) -> NDArray[np.int64]:
-    graph = table[:, 0].astype(np.int64) - 1 if table.size else np.empty(0, dtype=np.int64)
-    if graph.size == 0 or graph[0] != 0 or (np.diff(graph) < 0).any() or (np.diff(graph) > 1).any():
-        raise DataError("_graph_indicator.txt: expected graph numbers 1, 1, ..., 2, ... that never decrease or skip.")
-    return graph
 
 
 def _edges(table: Array, graph: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

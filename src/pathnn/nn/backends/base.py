@@ -141,8 +141,7 @@ def choose(name: str, cell: PathCell, like: Tensor) -> Backend:
 @cache
 def _make(name: str) -> Backend:
     """Import a backend when it is needed: numba and Triton take a second."""
-    backend: Backend = resolve_name(f"pathnn.nn.backends.{_CLASSES[name]}")()
-    return backend
+    return resolve_name(f"pathnn.nn.backends.{_CLASSES[name]}")()
 
 
 @cache

@@ -58,13 +58,11 @@ class Cpu(Levels):
         full = self.block_parents in a.shape  # all full blocks have one shape
         if not _ONE_DNN or a.numel() == 0 or not (full or a.numel() * b.size(1) >= LARGE):
             return a @ b
-        out: Tensor = torch.ops.mkldnn._linear_pointwise(a, b.t(), None, "none", [], "")
-        return out
+        return torch.ops.mkldnn._linear_pointwise(a, b.t(), None, "none", [], "")
 
     def project(self, shared: LevelsShared, h: Tensor) -> Tensor:
         """Return the projected vertices."""
-        vertex: Tensor = _Linear.apply(wide(h), wide(shared.weight).contiguous(), wide(shared.bias), self)  # type: ignore[no-untyped-call]
-        return vertex
+        return _Linear.apply(wide(h), wide(shared.weight).contiguous(), wide(shared.bias), self)  # type: ignore[no-untyped-call]
 
     def sum_rows(self, target: Tensor, index: Tensor, rows: Tensor) -> None:
         """Add row j to `target[index[j]]`, for every j, in order."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -96,8 +96,7 @@ class Levels:
         keep = torch.is_grad_enabled() and any(table is not None and table.requires_grad for table in tables)
         job = _Job(self, shared.cell, pieces, summed, keep and len(pieces) == 1, trie.prefixes)
         rows = trie.num_nodes if summed else trie.num_paths
-        out: Tensor = _Run.apply(job, rows, *tables)  # type: ignore[no-untyped-call]
-        return out.to(h.dtype)
+        return _Run.apply(job, rows, *tables).to(h.dtype)  # type: ignore[no-untyped-call]
 
     def project(self, shared: LevelsShared, h: Tensor) -> Tensor:
         """Return the projected vertices, no narrower than float32."""
@@ -370,9 +369,7 @@ def run_in_threads(function: Callable[[Part], Result], parts: Sequence[Part]) ->
         with torch.inference_mode(inference), torch.no_grad():  # both are properties of a thread
             return function(part)
 
-    pool = _pool(os.getpid(), len(parts))
-    jobs: list[Future[Result]] = [pool.submit(task, part) for part in parts]
-    return [job.result() for job in jobs]
+    return list(_pool(os.getpid(), len(parts)).map(task, parts))
 
 
 @contextmanager
