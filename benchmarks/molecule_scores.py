@@ -46,6 +46,18 @@ def pathnn(table: Path, folder: Path, **options: object) -> tuple[list[float], f
         return [float(row["predicted_y"]) for row in csv.DictReader(file)], train, predict
 
 
+def alone(share: float, table: Path, folder: Path) -> tuple[list[float], None, None]:
+    """Predict with one part of the model that `pathnn` has trained: its network (0) or its kernel (1)."""
+    from pathnn.inference import Predictor
+
+    predictor = Predictor(folder.parents[1] / "pathnn" / table.stem / "run")
+    for member in predictor.trained.members:
+        assert member.model.kernel is not None
+        member.model.kernel.share.fill_(share)
+    found = predictor([row["smiles"] for row in rows_of(table, "test")])
+    return [float(value) for value in found["predicted_y"] if value is not None], None, None
+
+
 def baseline(name: str, features: str, table: Path, _: Path) -> tuple[list[float], float, float]:
     """Train a model of `--baselines` on the training and the validation part."""
     import numpy as np
@@ -70,14 +82,20 @@ def baseline(name: str, features: str, table: Path, _: Path) -> tuple[list[float
     return list(map(float, out)), trained, predicted + time.process_time() - start
 
 
-MODELS: dict[str, Callable[[Path, Path], tuple[list[float], float, float]]] = {
+MODELS: dict[str, Callable[[Path, Path], tuple[list[float], float | None, float | None]]] = {
     "random forest, Morgan": partial(baseline, "random forest", "Morgan"),
     "LightGBM, Morgan": partial(baseline, "LightGBM", "Morgan"),
     "LightGBM, descriptors": partial(baseline, "LightGBM", "descriptors"),
     "pathnn": pathnn,
+    "pathnn, network alone": partial(alone, 0.0),
+    "pathnn, kernel alone": partial(alone, 1.0),
     "pathnn --descriptors none": partial(pathnn, descriptors="none"),
     "pathnn --folds 5": partial(pathnn, folds=5),
 }
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)
 
 
 def main(data: Path, work: Path, results: Path, *chosen: str) -> None:
@@ -96,8 +114,8 @@ def main(data: Path, work: Path, results: Path, *chosen: str) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             predicted, train, predict = MODELS[name](path, folder)
             rows: list[dict[str, object]] = [
-                {"model": name, "dataset": path.stem, **scores, "train_cpu_seconds": round(train, 1),
-                 "predict_cpu_seconds": round(predict, 1), "commit": commit()}
+                {"model": name, "dataset": path.stem, **scores, "train_cpu_seconds": _rounded(train),
+                 "predict_cpu_seconds": _rounded(predict), "commit": commit()}
                 for scores in score_rows(rows_of(path, "test"), predicted)
             ]  # fmt: skip
             append_rows(results, rows)

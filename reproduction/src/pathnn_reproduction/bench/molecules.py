@@ -15,7 +15,7 @@ from typing import Any
 from pathnn_reproduction.pages import fill, read_lines
 from pathnn_reproduction.tables import markdown_table
 
-OURS = ("pathnn", "pathnn --descriptors none", "pathnn --folds 5")
+OURS = ("pathnn", "pathnn --descriptors none", "pathnn --folds 5", "pathnn, network alone", "pathnn, kernel alone")
 MODELS = (*OURS, "chemprop", "random forest, Morgan", "LightGBM, Morgan", "LightGBM, descriptors")
 ADME = ("HLM", "MDR1_ER", "RLM", "Sol", "hPPB", "rPPB")
 
@@ -72,7 +72,7 @@ def molecules_page(folder: Path) -> str | None:
         variants="" if sum(name in OURS for name in models) < 2 else
         " Variants of\npathnn are compared with the other programs, not with each other.",
         untimed="" if timed == models else
-        f"\nNot timed, since measured on a GPU: {', '.join(name for name in models if name not in timed)}.\n",
+        f"\nNot timed: {', '.join(name for name in models if name not in timed)}.\n",
         more=intervals_section(folder, scores) + settings_section(folder) + tune_section(folder),
         commits=", ".join(sorted({row["commit"] for (name, _, _), row in scores.items() if name in OURS})),
     )  # fmt: skip
@@ -127,7 +127,7 @@ def intervals_section(folder: Path, scores: Scores) -> str:
     coverage, width, std_width, std_coverage = (fmean(row[field] for row in random) for field in fields)
     last = f"{fmean(row['coverage'] for row in published):.3f}" if len(published) == len(names) else ""
     table += [["mean", "", "", f"{coverage:.3f}", "", f"{width:.2f}", f"{std_width:.2f}", f"{std_coverage:.3f}", last]]
-    one, folds = ({name: scores.get((model, name, "all")) for name in names} for model in OURS[::2])
+    one, folds = ({name: scores.get((model, name, "all")) for name in names} for model in OURS[:3:2])
     pairs = {name: (a, b) for name in names if (a := one[name]) and (b := folds[name])}
     both = [name for name, (a, b) in pairs.items() if a.get("commit") == b.get("commit")]  # the defaults are the same
     missing = sorted({name for _, name, _ in scores} - {*names, "ESOL"}, key=_order)
