@@ -40,7 +40,7 @@ class KernelRegression(nn.Module):
     share: Tensor
     factor: Tensor
     left_out: Tensor
-    """What `fitted` predicts for each training graph when it is left out, `[graphs, targets]`; not in the state."""
+    """The prediction for each training graph without this graph, `[graphs, targets]`; only after `fitted`."""
 
     def __init__(self, graphs: int, columns: int, counts: int, features: int, out_channels: int) -> None:
         super().__init__()
