@@ -75,7 +75,7 @@ DATASETS = ("CHEMBL4203_Ki", "rPPB", "ESOL")
 REFERENCE = "mean, standard, 30 epochs"
 """The default before "kernel, last epoch", with which changes are compared."""
 
-KERNEL = {"kernel": True, "keep": "last"}
+KERNEL = {"kernel": "ridge", "keep": "last"}
 LR2, BATCH64 = {"lr": 0.002}, {"batch_size": 64, "lr": 0.002}
 CHANGES: dict[str, dict[str, Any]] = {
     "last epoch": {"keep": "last"},
@@ -123,7 +123,7 @@ COSTLY: dict[str, dict[str, Any]] = {
 }
 """Changes that take more CPU time, to know what it would buy; they are never chosen."""
 
-BASE = {**STANDARD, "epochs": 30, "lr": 0.001, "batch_size": 32, "k": 4, "collection": "ap", "kernel": False,
+BASE = {**STANDARD, "epochs": 30, "lr": 0.001, "batch_size": 32, "k": 4, "collection": "ap", "kernel": None,
         "keep": "best"}  # fmt: skip
 CANDIDATES = (REFERENCE, *CHANGES)
 SETTINGS |= {

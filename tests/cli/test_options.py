@@ -24,13 +24,13 @@ OPTIONS = {
     "train": "data --out -o --config --resume --overwrite --model --collection -c --k -k --hidden --dropout --epochs "
     "--batch-size --lr --weight-decay --patience --stop-at --clip --seed --seeds --fold --split-seed --split-by "
     "--splits --device --devices --num-nodes --precision --max-entries --target --kind --metric --smiles "
-    "--max-paths-per-source --redraw --logger --keep --kernel --no-kernel "
+    "--max-paths-per-source --redraw --logger --keep --kernel "
     "--skip-invalid --clean --descriptors --folds --baselines --optimizer --schedule --warmup --ema --loss "
     "--class-weights --calibration --json",
     "tune": "data --out -o --trials --jobs --storage --config --model --collection -c --k -k --hidden --dropout "
     "--epochs --batch-size --lr --weight-decay --patience --stop-at --clip --seed --fold --split-seed --split-by "
     "--splits --device --devices --num-nodes --precision --max-entries --target --kind --metric --smiles "
-    "--max-paths-per-source --redraw --logger --keep --kernel --no-kernel "
+    "--max-paths-per-source --redraw --logger --keep --kernel "
     "--skip-invalid --clean --descriptors --optimizer --schedule --warmup --ema --loss --class-weights --calibration "
     "--json",
     "compare": "runs --metric --out -o --json",

@@ -157,7 +157,7 @@ def test_an_explanation_adds_up(table, tmp_path):
 
 
 def kernel_config(table, **options):
-    return small_config(table, descriptors="standard", split_by="part", kernel=True, **options)
+    return small_config(table, descriptors="standard", split_by="part", kernel="ridge", **options)
 
 
 def test_a_kernel_is_averaged_with_the_network(table, tmp_path):
@@ -222,18 +222,18 @@ def test_a_kernel_is_the_default_of_regression_on_molecules_only(table, tmp_path
     options = ["--epochs", 1, "--hidden", 8, "-k", 2, "--device", "cpu", "--overwrite", "--out", tmp_path / "run"]
     for more, expected in (
         (["--target", "size"], True),
-        (["--target", "size", "--no-kernel"], False),
+        (["--target", "size", "--kernel", "none"], False),
         (["--target", "size", "--descriptors", "none"], False),
         (["--target", "size", "--descriptors", "twice"], True),
         (["--target", "active"], False),
     ):
         call("train", table, *more, *options)
         trained = load_model(tmp_path / "run" / "model.safetensors")
-        assert (trained.model.kernel is not None) == trained.config.kernel == expected
+        assert (trained.model.kernel is not None) == (trained.config.kernel == "ridge") == expected
 
 
 def test_a_kernel_that_cannot_be_fitted_is_an_error(table, tmp_path):
-    options = ["--kernel", "--epochs", 1, "--device", "cpu", "--out", tmp_path / "run"]
+    options = ["--kernel", "ridge", "--epochs", 1, "--device", "cpu", "--out", tmp_path / "run"]
     for more, words in (
         (["--target", "active"], "regression"),
         (["--target", "size", "--descriptors", "none"], "none"),

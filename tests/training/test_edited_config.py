@@ -25,7 +25,7 @@ EDITS: dict[str, Any] = {
     "precision": "64-true", "options": {"hidden_channels": 4, "dropout": 0.2},
     "optimizer": "adamw", "schedule": "cosine", "warmup": 1, "ema": 0.5, "loss": "mse", "class_weights": True,
     "epochs": 4, "device": "auto", "devices": 2, "num_nodes": 2, "calibration": 0.1,
-    "max_paths_per_source": 3, "redraw": True, "logger": "csv",
+    "max_paths_per_source": 3, "redraw": True, "logger": "csv", "kernel": "ridge", "keep": "last",
 }  # fmt: skip
 
 

@@ -36,7 +36,7 @@ V1_DEFAULTS: Mapping[str, Any] = MappingProxyType({
 ADDED: Mapping[str, Any] = MappingProxyType({
     "optimizer": "adam", "schedule": "plateau", "warmup": 0, "ema": None, "loss": None, "class_weights": False,
     "clean": None, "splits": None, "folds": None, "descriptors": None, "calibration": None,
-    "max_paths_per_source": None, "redraw": False, "logger": None, "kernel": False, "keep": "best",
+    "max_paths_per_source": None, "redraw": False, "logger": None, "kernel": None, "keep": "best",
 })  # fmt: skip
 """Options added to `RunConfig` later, each with the value that changes nothing. Never change a value."""
 

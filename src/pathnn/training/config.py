@@ -49,8 +49,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "model": MODELS, "kind": KINDS, "metric": METRICS, "clean": get_args(Clean), "variant": ("paper", "released"),
     "device": get_args(Device), "precision": get_args(Precision), "plateau_direction": get_args(Direction),
     "optimizer": get_args(OptimizerName), "schedule": get_args(Schedule), "keep": get_args(Keep),
-    "loss": get_args(Loss),
-    "logger": get_args(Logger),
+    "kernel": ("ridge",), "loss": get_args(Loss), "logger": get_args(Logger),
 }  # fmt: skip
 """The options of a run that are one of some names."""
 
@@ -94,8 +93,8 @@ class RunConfig:
             model predicts for is cleaned in the same way.
         descriptors: numbers of each molecule that the head reads: "standard" (Morgan counts and fast descriptors of
             RDKit), "rdkit" (all its descriptors), "morgan", or columns. The training part standardises all but counts.
-        kernel: average the outputs with those of a `KernelRegression` on the descriptors, with shares that are best for
-            the validation part. The model file then has the descriptors of the training molecules.
+        kernel: "ridge" averages the outputs with those of a `KernelRegression` on the descriptors, with shares that are
+            best for the validation part. The model file then has the descriptors of the training molecules.
         metric: see `pathnn.data.metrics`; None for the default of the kind of target, or the paper's.
         options: options of the model (`PathNN`, `DeepPathNN` or `Baseline`) that the data does not determine, such as
             `hidden_channels`.
@@ -148,9 +147,9 @@ class RunConfig:
         None, "What else the model reads of molecules: standard (the default), rdkit, morgan, none, or columns.",
         metavar="NAME|COLUMN,...",
     )  # fmt: skip
-    kernel: bool = option(
-        False, "Average the network with a kernel regression on the descriptors of its training molecules.",
-        flags=("--kernel/--no-kernel",),
+    kernel: str | None = option(
+        None, "Average the network with a kernel regression on the descriptors of its training molecules.",
+        metavar="ridge|none",
     )  # fmt: skip
     metric: str | None = option(None, f"The metric to choose the epoch by: {', '.join(METRICS)}.", metavar="NAME")
     model: str = option("pathnn", "pathnn, pathnn+, gin, gcn, gatedgcn, gat, graphsage or mlp.")
@@ -200,6 +199,7 @@ class RunConfig:
         PathOptions(self.collection, self.k)  # checks them
         if isinstance(self.metric, str):
             object.__setattr__(self, "metric", self.metric.lower())  # tables have MAE
+        object.__setattr__(self, "kernel", None if self.kernel == "none" else self.kernel)
         for name, choices in CHOICES.items():
             if self.__dict__[name] != type(self).__dict__[name]:  # not the default, which may be None
                 check_choice(name, self.__dict__[name], choices)

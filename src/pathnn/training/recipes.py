@@ -129,12 +129,13 @@ def default_options(task: Task) -> dict[str, Any]:
     ```
     """
     molecules = isinstance(task.node_features, Categorical) and isinstance(task.edge_features, Categorical)
+    compared = task.target == "regression" and task.descriptors is not None and len(task.graphs) <= MOST_COMPARED
     return {
         **(MOLECULES if molecules else OTHERS),
         "collection": "ap",
         "batch_size": 32,
         "standardize": task.target == "regression",
-        "kernel": task.target == "regression" and task.descriptors is not None and len(task.graphs) <= MOST_COMPARED,
+        "kernel": "ridge" if compared else None,
     }
 
 

@@ -73,7 +73,7 @@ def build_model(config: RunConfig, task: Task) -> Model:
         if config.kernel:
             _fit_kernel(model, config, task, values, counts)
     elif config.kernel:
-        raise RunError("kernel compares descriptors, and this run has none: leave it out (--no-kernel).")
+        raise RunError("kernel compares descriptors, and this run has none: leave it out (--kernel none).")
     return model
 
 
@@ -93,7 +93,7 @@ def _fit_kernel(model: Model, config: RunConfig, task: Task, values: Tensor, cou
     if task.target != "regression" or len(index) > MOST_COMPARED:
         raise RunError(
             f"kernel is for regression with at most {MOST_COMPARED:,} training graphs, but {task.name} has "
-            f"{len(index):,} and the target is of the kind {task.target!r}: leave it out (--no-kernel)."
+            f"{len(index):,} and the target is of the kind {task.target!r}: leave it out (--kernel none)."
         )
     y = y[index.to(y.device)].cpu().double()
     scale = TargetScale.of(y[: len(split.train)]) if config.standardize else TargetScale()
