@@ -73,6 +73,23 @@ def test_a_loop_of_plain_calls(way: str, options: dict[str, Any], interpreted: I
     assert difference(ours, theirs) <= 1e-5
 
 
+def test_a_model_with_a_kernel(interpreted: Interpreted) -> None:
+    data, model = batches(5, descriptors=True), make(graph_channels=3)
+    features = torch.cat([batch.graph_attr for batch in data])
+    model.graph_scale.fit(features)
+    model.fit_kernel(features, features[:, :1].sin(), counts=1)
+    model.kernel.share.fill_(0.5)
+    twin = copy.deepcopy(model)
+    twin.cuda_graphs = False
+    losses, expected = train(model, data, "trie"), train(twin, data, "trie")
+    assert replays(model) >= 2
+    assert difference(losses, expected) <= 1e-5
+    model.kernel.share.zero_()
+    with torch.no_grad():
+        alone = model(data[0].x, **arguments(data[0], "trie")).sum()
+    assert (alone - losses[-2]).abs() > 1e-3  # replays read the share
+
+
 def test_a_second_call_before_the_backward_pass_is_computed_plainly() -> None:
     data, model = batches(3), make()
     first, second = (arguments(batch, "trie") for batch in data[:2])
