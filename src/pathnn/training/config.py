@@ -151,7 +151,9 @@ class RunConfig:
         None, "Average the network with a kernel regression on the descriptors of its training molecules.",
         metavar="ridge|none",
     )  # fmt: skip
-    metric: str | None = option(None, f"The metric to choose the epoch by: {', '.join(METRICS)}.", metavar="NAME")
+    metric: str | None = option(
+        None, f"The metric of validation scores (see --keep): {', '.join(METRICS)}.", metavar="NAME"
+    )
     model: str = option("pathnn", "pathnn, pathnn+, gin, gcn, gatedgcn, gat, graphsage or mlp.")
     options: Mapping[str, Any] = field(default_factory=dict)
     preset: str | None = None
@@ -172,7 +174,7 @@ class RunConfig:
     weight_decay: float = option(0.0, "Weight decay.")
     optimizer: OptimizerName = option("adam", "The optimizer.", metavar="adam|adamw")  # noqa: RUF009
     schedule: Schedule = option("plateau", "How the learning rate falls.", metavar="plateau|cosine")  # noqa: RUF009
-    keep: Keep = option("best", "Which epoch to keep, by validation score.", metavar="best|last")  # noqa: RUF009
+    keep: Keep = option("best", "Keep the epoch with the best validation score, or the last.", metavar="best|last")  # noqa: RUF009
     warmup: int = option(0, "Epochs of a rising learning rate, before its schedule.")
     ema: float | None = option(None, "Decay of a moving average of the weights, such as 0.99.")
     loss: Loss | None = option(None, "Loss of a regression; by default l1.", metavar="l1|mse|huber")  # noqa: RUF009
